@@ -1,0 +1,37 @@
+// The library's life: from MPI_Init (or the first session) to MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include "vci/address.hpp"
+
+namespace heddle {
+
+/// What is known once the job is known. Written once by `start_runtime`, read freely.
+struct Runtime {
+  int rank = 0, size = 1;          ///< in MPI_COMM_WORLD
+  int local_rank = 0, local_size = 1;
+  int appnum = MPI_UNDEFINED, universe_size = 0;
+  int thread_level = MPI_THREAD_SINGLE;  ///< provided
+  bool threads = false;            ///< MPI_THREAD_MULTIPLE: locks are taken
+  ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
+};
+extern Runtime runtime;
+
+enum class Phase : unsigned char { before_init, running, finalized };
+/// Where the world model (MPI_Init) stands.
+Phase world_phase() noexcept;
+/// True while communication is possible: between MPI_Init and MPI_Finalize, or while a session is open.
+bool is_running() noexcept;
+
+/// Brings the job up (bootstrap, segment, VCIs); counted: nested calls (sessions, world) return at once. Error code.
+int start_runtime(int required_thread_level) noexcept;
+/// The last call tears everything down.
+int stop_runtime() noexcept;
+
+/// True when the process runs on the same node as this one (shared memory reaches it).
+bool is_local(ProcessIndex process) noexcept;
+/// A number equal for exactly the processes of one node.
+int node_of(ProcessIndex process) noexcept;
+
+}  // namespace heddle

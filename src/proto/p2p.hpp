@@ -1,0 +1,52 @@
+// Point-to-point operations as the library itself uses them (collectives, communicator creation), below the MPI functions.
+#pragma once
+
+#include <mpi.h>
+
+#include "core/comm.hpp"
+#include "core/datatype.hpp"
+#include "vci/request.hpp"
+
+namespace heddle {
+
+enum class SendMode : std::uint8_t { standard, synchronous, buffered, ready };
+
+/// Which of a communicator's two message spaces: the user's, or the collectives' own.
+enum class Space : std::uint8_t { user = 0, collective = 1 };
+
+/// Starts a send or a receive. Returns the request (a shared, already complete one when the operation is finished), or nullptr with
+/// `*error` set when memory is out. `peer` may be MPI_PROC_NULL; `irecv` takes wildcards. Tags of the collective space
+/// are any non-negative 31-bit number. Thread-safe. Source: MPI-5.0 §3.7
+Request* isend(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
+               SendMode mode = SendMode::standard) noexcept;
+Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+
+/// The same for code that already holds the communicator's home VCI (continuations, schedules in the progress engine).
+Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+
+/// Waits (spins, yields, parks, makes progress), returns the operation's error code, gives the request back to its pool.
+int wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+/// Gives a *complete* request back to its pool (continuations use it).
+void free_request(Request* request, VciGuard& guard) noexcept;
+
+/// Blocking forms. Return the error code.
+int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
+         MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer,
+             MPI_Count recv_count, Datatype& recv_type, int from, int tag, Comm& comm, Space space) noexcept;
+
+/// A request that the library completes itself (collective schedules, generalized requests): allocated from the pool of `vci`.
+Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept;
+/// Marks `request` complete, wakes whoever waits for it, queues its continuation. `status` fields are set before. The guard is
+/// the request's VCI.
+void complete(Request& request, VciGuard& guard) noexcept;
+/// The same from a thread that holds nothing (MPI_Grequest_complete).
+void complete_from_outside(Request& request) noexcept;
+
+/// Holds the home VCI of a communicator for the lifetime of the object (no lock below MPI_THREAD_MULTIPLE).
+/// `VciGuard guard(home_vci(comm));`
+Vci& home_vci(const Comm& comm) noexcept;
+
+}  // namespace heddle

@@ -1,0 +1,17 @@
+// The one idea of the library: every rank of every communicator resolves to an address {process, VCI}.
+#pragma once
+
+#include <cstdint>
+
+namespace heddle {
+
+/// A process of the job (and of jobs it connected to), as an index into this process's table of processes. Local name.
+using ProcessIndex = std::uint32_t;
+
+struct Address {
+  ProcessIndex process;
+  std::uint16_t vci;
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+}  // namespace heddle

@@ -1,0 +1,66 @@
+// The request: one outstanding operation, its completion flag and its status.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/handle.hpp"
+
+namespace heddle {
+
+class Vci;
+class VciGuard;
+struct Comm;
+struct Request;
+
+/// What runs when a request completes: called by the progress engine at the end of its step, with the request's VCI held,
+/// never from inside the call that completed it (so it may start further operations).
+struct Continuation {
+  void (*run)(Continuation& self, Request& completed, VciGuard& guard) = nullptr;
+};
+
+/// Operations whose completion is not a matter of one message: how Wait, Start, Cancel and Free treat them.
+struct RequestOps {
+  int (*start)(Request&) = nullptr;              ///< MPI_Start of a persistent request
+  int (*cancel)(Request&) = nullptr;             ///< MPI_Cancel
+  int (*query)(Request&, MPI_Status*) = nullptr; ///< fills the status when complete (generalized requests)
+  void (*free)(Request&) = nullptr;              ///< last step of the request's life
+};
+
+/// One operation. Allocated from its VCI's pool; lives until waited for, tested true or freed, and complete.
+///
+/// `done` is the only field that other threads read while the operation runs. Everything else is guarded by the VCI (`vci`) until
+/// done, and belongs to the waiter after.
+struct Request : Object {
+  static constexpr Kind object_kind = Kind::request;
+
+  enum class Type : std::uint8_t { send, recv, collective, generalized, persistent_send, persistent_recv, persistent_coll };
+  enum : std::uint32_t { active = 0, done_bit = 1, inactive_bit = 2 };
+
+  std::atomic<std::uint32_t> state{active};  ///< active → done (release; pairs with the acquire in is_done)
+  Type type = Type::send;
+  bool persistent = false;
+  bool cancelled = false;
+  bool user_freed = false;    ///< MPI_Request_free while active: goes back to the pool when done
+  Vci* vci = nullptr;
+  Comm* comm = nullptr;       ///< for error handlers; referenced while the request lives
+  const RequestOps* ops = nullptr;
+  Continuation* continuation = nullptr;
+
+  // Status of the completed operation.
+  int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG, error = MPI_SUCCESS;
+  MPI_Count bytes = 0;
+
+  [[nodiscard]] bool is_done() const noexcept { return state.load(std::memory_order_acquire) & done_bit; }
+  [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return 0; }
+};
+
+template <>
+struct HandleTraits<Request> {
+  using handle = MPI_Request;
+  static Request* builtin(std::uintptr_t) noexcept { return nullptr; }
+};
+
+}  // namespace heddle
