@@ -1,0 +1,72 @@
+# The library itself. Targets:
+#   heddle_objects  the object files, compiled once
+#   mpi_abi         build/lib/libmpi_abi.so.1 (SONAME libmpi_abi.so.1), what programs link with
+#   heddle_static   the same objects in an archive, for unit tests that look at private headers
+#   heddle_headers  build/include/{mpi.h,mpix.h}
+#   heddle::mpi     what a program in this tree links with: the library and its header
+file(GLOB_RECURSE heddle_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp)
+list(APPEND heddle_sources ${HEDDLE_GENERATED_SOURCES})
+
+# --- public headers ----------------------------------------------------------------------------------------------
+file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.h)
+set(copied_headers "")
+foreach(header IN LISTS public_headers)
+  cmake_path(GET header FILENAME name)
+  add_custom_command(
+    OUTPUT ${CMAKE_BINARY_DIR}/include/${name}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/include
+    COMMAND ${CMAKE_COMMAND} -E copy ${header} ${CMAKE_BINARY_DIR}/include/${name}
+    DEPENDS ${header}
+    VERBATIM)
+  list(APPEND copied_headers ${CMAKE_BINARY_DIR}/include/${name})
+endforeach()
+add_custom_target(heddle_headers ALL DEPENDS ${copied_headers})
+
+# --- objects -----------------------------------------------------------------------------------------------------
+add_library(heddle_private INTERFACE)  # include roots of everything that may see private headers
+target_include_directories(heddle_private INTERFACE
+  ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/include ${HEDDLE_GENERATED_DIR})
+target_link_libraries(heddle_private INTERFACE Threads::Threads ${CMAKE_DL_LIBS} rt)
+
+if(NOT heddle_sources)
+  message(WARNING "src/ is empty: nothing to build yet")
+  return()
+endif()
+
+add_library(heddle_objects OBJECT ${heddle_sources})
+target_link_libraries(heddle_objects PUBLIC heddle_private fmt::fmt-header-only)
+target_compile_options(heddle_objects PRIVATE
+  -fno-exceptions -fno-rtti -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
+target_compile_definitions(heddle_objects PRIVATE
+  HEDDLE_VERSION="${PROJECT_VERSION}"
+  HEDDLE_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
+  HEDDLE_VERSION_MINOR=${PROJECT_VERSION_MINOR}
+  HEDDLE_VERSION_PATCH=${PROJECT_VERSION_PATCH}
+  HEDDLE_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
+
+# --- the shared library ------------------------------------------------------------------------------------------
+add_library(mpi_abi SHARED $<TARGET_OBJECTS:heddle_objects>)
+set_target_properties(mpi_abi PROPERTIES
+  OUTPUT_NAME mpi_abi
+  SOVERSION 1  # the number is the ABI's, not ours
+  LINKER_LANGUAGE CXX
+  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map)
+target_link_libraries(mpi_abi PRIVATE Threads::Threads ${CMAKE_DL_LIBS} rt)
+target_link_options(mpi_abi PRIVATE
+  -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map -Wl,--gc-sections -Wl,-z,now -Wl,-z,relro)
+if(NOT HEDDLE_SANITIZE)
+  # A C program that loads us should not also have to load, and agree with us on, a C++ run-time library.
+  target_link_options(mpi_abi PRIVATE -static-libstdc++ -static-libgcc)
+endif()
+add_dependencies(mpi_abi heddle_headers)
+
+add_library(heddle_mpi INTERFACE)
+target_link_libraries(heddle_mpi INTERFACE mpi_abi)
+target_include_directories(heddle_mpi INTERFACE ${CMAKE_BINARY_DIR}/include)
+add_dependencies(heddle_mpi heddle_headers)
+add_library(heddle::mpi ALIAS heddle_mpi)
+
+# --- the archive for unit tests ----------------------------------------------------------------------------------
+add_library(heddle_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:heddle_objects>)
+set_target_properties(heddle_static PROPERTIES LINKER_LANGUAGE CXX)
+target_link_libraries(heddle_static PUBLIC heddle_private fmt::fmt-header-only)

@@ -1,0 +1,14 @@
+#!/bin/sh
+# sanitize.sh PRESET [JOBS]: builds with a sanitizer preset (asan or tsan) and runs the unit and MPI tests on it.
+set -eu
+preset=$1
+jobs=${2:-$(nproc)}
+cd "$(dirname "$0")/../.."
+cmake --preset "$preset"
+cmake --build --preset "$preset" -j "$jobs"
+cmake --build --preset "$preset" -j "$jobs" --target unit_tests mpi_tests
+# A report is a failure whatever the program does afterwards. Leaks are looked for as well.
+export ASAN_OPTIONS="detect_stack_use_after_return=1:${ASAN_OPTIONS:-}"
+export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
+export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}"
+exec ctest --test-dir "build-$preset" -j "$jobs" -L '^(unit|mpi)$' --output-on-failure
