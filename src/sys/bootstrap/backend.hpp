@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sys/bootstrap/bootstrap.hpp"
+
+namespace heddle::sys::bootstrap {
+
+/// One launch protocol. `bootstrap.cpp` chooses one from the environment and serializes all calls but `abort`,
+/// `launcher_gone` and the destructor. Every call that returns bool: false fills `error` for the user.
+/// A new protocol is a subclass, a `try_*` factory below, and a line in `choose_backend`.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Connects and fills `job` (all fields it knows).
+  virtual bool start(Bootstrap& job, std::string& error) = 0;
+  virtual bool put(std::string_view key, std::string_view value, std::string& error) = 0;
+  virtual bool fence(std::string& error) = 0;
+  virtual bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) = 0;
+  virtual bool publish(std::string_view service, std::string_view port, std::string& error) = 0;
+  virtual bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) = 0;
+  virtual bool unpublish(std::string_view service, std::string& error) = 0;
+  virtual bool finalize(std::string& error) = 0;
+  /// Tells the launcher to end the job; returns when that has been said (or cannot be). Any thread, no lock.
+  virtual void abort(int code, std::string_view message) noexcept = 0;
+  virtual bool launcher_gone() noexcept = 0;
+};
+
+/// Environment `PMI_FD`, `PMI_RANK`, `PMI_SIZE`: a connection inherited from the launcher that speaks PMI-1
+/// (Heddle's mpiexec, Hydra, Slurm's --mpi=pmi2, Flux).
+std::unique_ptr<Backend> make_pmi1();
+
+/// No launcher: one process, its own key-value store.
+std::unique_ptr<Backend> make_singleton();
+
+/// 128 random bits as 32 hexadecimal digits.
+std::string random_job_id();
+
+}  // namespace heddle::sys::bootstrap

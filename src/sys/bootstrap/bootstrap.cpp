@@ -1,0 +1,147 @@
+#include "sys/bootstrap/bootstrap.hpp"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+
+#include "sys/bootstrap/backend.hpp"
+#include "sys/bootstrap/pmi1_wire.hpp"
+
+namespace heddle::sys {
+
+std::vector<int> Bootstrap::local_ranks() const {
+  if (!mapping.empty()) return mapping.ranks_on(node, size);
+  return std::vector<int>(1, rank);
+}
+
+namespace bootstrap {
+namespace {
+
+std::mutex calls;  // one call at a time talks to the launcher
+
+// Set by the first init and never freed: abort and launcher_gone use it without a lock until the process ends.
+// Released by init, acquired by abort and launcher_gone.
+std::atomic<Backend*> backend{nullptr};
+
+bool is_set(const char* name) {
+  const char* text = getenv(name);
+  return text != nullptr && *text != '\0';
+}
+
+int number(const char* name, int otherwise) {
+  const char* text = getenv(name);
+  return text != nullptr ? parse_number(text).value_or(otherwise) : otherwise;
+}
+
+/// A launcher's traces without a server that we can talk to: N processes would each believe to be alone.
+bool find_unreachable_launcher(std::string& error) {
+  const auto lonely = [&](const std::string& who, const std::string& remedy) {
+    error = who + " started this process as one of several, but offers no process-management interface that Heddle "
+            "can use: " + remedy + ". To run it on its own on purpose, set HEDDLE_SINGLETON=1";
+    return true;
+  };
+  // The script of an sbatch job sees SLURM_NTASKS and SLURM_PROCID=0 without being a task of a step.
+  const int tasks = number("SLURM_STEP_NUM_TASKS", number("SLURM_NTASKS", 1));
+  const bool in_step = is_set("SLURM_STEP_ID") || is_set("SLURM_STEPID") || number("SLURM_PROCID", 0) > 0;
+  if (is_set("SLURM_PROCID") && tasks > 1 && in_step) return lonely("Slurm", "use `srun --mpi=pmi2`");
+  if (is_set("PMIX_NAMESPACE") || is_set("PMIX_RANK"))
+    return lonely("A PMIx launcher (prterun, srun --mpi=pmix, Open MPI's mpirun)",
+                  "use Heddle's `mpiexec` or `srun --mpi=pmi2`");
+  if (number("OMPI_COMM_WORLD_SIZE", 1) > 1) return lonely("Open MPI's mpirun", "use Heddle's `mpiexec`");
+  if (is_set("PALS_RANKID") && number("PALS_SPOOL_SIZE", 2) > 1) return lonely("PALS", "use `mpiexec --pmi=pmi1`");
+  if (is_set("PMI_PORT")) return lonely("Hydra with -pmi-port", "start without that option");
+  if (number("PMI_SIZE", 1) > 1) return lonely("A PMI launcher", "it must leave its connection open in PMI_FD");
+  return false;
+}
+
+std::unique_ptr<Backend> choose_backend(std::string& error) {
+  if (number("HEDDLE_SINGLETON", 0) != 0) return make_singleton();
+  if (is_set("PMI_FD")) return make_pmi1();
+  if (find_unreachable_launcher(error)) return nullptr;
+  return make_singleton();
+}
+
+bool not_started(std::string& error) {
+  error = "bootstrap was not initialized";
+  return false;
+}
+
+}  // namespace
+
+bool init(Bootstrap& job, std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);  // written under the lock only
+  if (current == nullptr) {
+    std::unique_ptr<Backend> chosen = choose_backend(error);
+    if (chosen == nullptr || !chosen->start(job, error)) return false;
+    backend.store(chosen.release(), std::memory_order_release);
+    return true;
+  }
+  return current->start(job, error);
+}
+
+bool put(std::string_view key, std::string_view value, std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  return current != nullptr ? current->put(key, value, error) : not_started(error);
+}
+
+bool fence(std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  return current != nullptr ? current->fence(error) : not_started(error);
+}
+
+bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  value.reset();
+  return current != nullptr ? current->get(rank, key, value, error) : not_started(error);
+}
+
+bool publish(std::string_view service, std::string_view port, std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  return current != nullptr ? current->publish(service, port, error) : not_started(error);
+}
+
+bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  port.reset();
+  return current != nullptr ? current->lookup(service, port, error) : not_started(error);
+}
+
+bool unpublish(std::string_view service, std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  return current != nullptr ? current->unpublish(service, error) : not_started(error);
+}
+
+bool finalize(std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  return current != nullptr ? current->finalize(error) : not_started(error);
+}
+
+void abort(int code, std::string_view message) {
+  Backend* current = backend.load(std::memory_order_acquire);
+  if (current == nullptr) current = make_singleton().release();
+  // What the program printed last is what its user needs now. Not fflush(nullptr): a thread that waits for input holds
+  // the lock of stdin.
+  std::fflush(stdout);
+  current->abort(code, message);
+  // Exit codes are 8 bits wide; a failure must not become a success by that.
+  _exit((code & 0xff) != 0 ? code & 0xff : 1);
+}
+
+bool launcher_gone() noexcept {
+  Backend* current = backend.load(std::memory_order_acquire);
+  return current != nullptr && current->launcher_gone();
+}
+
+}  // namespace bootstrap
+}  // namespace heddle::sys

@@ -1,0 +1,406 @@
+// The client side of PMI-1, over the connection that the launcher left open in PMI_FD.
+//
+// Under Heddle's own mpiexec (recognized by HEDDLE_JOB) everything that the handshake would ask for is in the
+// environment already, and commands that need no answer say `quiet=1`: start and stop are then one write each.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "sys/bootstrap/backend.hpp"
+#include "sys/bootstrap/encoding.hpp"
+#include "sys/bootstrap/pmi1_wire.hpp"
+
+namespace heddle::sys::bootstrap {
+namespace {
+
+constexpr std::size_t own_value_limit = 16384;  // what Heddle's mpiexec takes in one line
+constexpr std::size_t longest_part_suffix = 8;  // ".1234567"
+
+std::optional<int> number_in_environment(const char* name) {
+  const char* text = getenv(name);
+  return text != nullptr ? parse_number(text) : std::nullopt;
+}
+
+/// The field `key` of HEDDLE_JOB, `key=value,key=value,…`.
+std::optional<std::string_view> job_field(std::string_view fields, std::string_view key) {
+  while (!fields.empty()) {
+    const std::size_t comma = fields.find(',');
+    const std::string_view field = fields.substr(0, comma);
+    if (field.size() > key.size() && field.starts_with(key) && field[key.size()] == '=')
+      return field.substr(key.size() + 1);
+    if (comma == std::string_view::npos) break;
+    fields.remove_prefix(comma + 1);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> inode_of(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return std::nullopt;
+  return static_cast<std::uint64_t>(info.st_ino);
+}
+
+/// True when field `key` of HEDDLE_JOB holds the inode behind `fd`. A process may have inherited the variable but not
+/// the descriptor (a child of a rank, another launcher in between): then the number belongs to something else.
+bool is_what_the_launcher_opened(std::string_view fields, std::string_view key, int fd) {
+  const auto text = job_field(fields, key);
+  const auto inode = inode_of(fd);
+  if (!text || !inode) return false;
+  std::uint64_t expected = 0;
+  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), expected);
+  return failure == std::errc{} && end == text->data() + text->size() && expected == *inode;
+}
+
+bool same_number(std::string_view fields, std::string_view key, int value) {
+  const auto text = job_field(fields, key);
+  return text && parse_number(*text) == value;
+}
+
+void close_on_exec(int fd) {
+  const int flags = fcntl(fd, F_GETFD);
+  if (flags >= 0) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+std::string file_name_part(std::string_view text) {
+  std::string name(text.substr(0, 64));
+  for (char& c : name)
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-')) c = '_';
+  return name;
+}
+
+class Pmi1 final : public Backend {
+ public:
+  bool start(Bootstrap& job, std::string& error) override;
+  bool put(std::string_view key, std::string_view value, std::string& error) override;
+  bool fence(std::string& error) override;
+  bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) override;
+  bool publish(std::string_view service, std::string_view port, std::string& error) override;
+  bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) override;
+  bool unpublish(std::string_view service, std::string& error) override;
+  bool finalize(std::string& error) override;
+  void abort(int code, std::string_view message) noexcept override;
+  bool launcher_gone() noexcept override;
+
+ private:
+  bool connect(Bootstrap& job, std::string& error);
+  bool start_under_own_launcher(Bootstrap& job, std::string& error);
+  bool start_with_handshake(Bootstrap& job, std::string& error);
+  bool find_local_ranks(Bootstrap& job, std::string& error);
+  bool exchange_node_names(Bootstrap& job, std::string& error);
+
+  /// Sends `line` and reads the answer, which must be `cmd=expected …`.
+  bool ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error);
+  bool put_raw(std::string_view key, std::string_view value, std::string& error);
+  bool get_raw(std::string_view key, std::optional<std::string>& value, std::string& error);
+  bool lost(std::string& error) const;
+  bool inherited_only(std::string& error) const;
+
+  std::string key_of(int rank, std::string_view key) const {
+    return "h" + std::to_string(rank) + "-" + std::string(key);
+  }
+
+  int fd_ = -1;
+  int rank_ = -1;
+  bool own_launcher_ = false;
+  std::atomic<bool> finalized_{false};  // relaxed everywhere: a flag on its own, nothing is read through it
+  Wire wire_;
+  std::string kvs_;
+  std::size_t key_limit_ = 63;
+  std::size_t value_limit_ = 255;
+};
+
+bool Pmi1::lost(std::string& error) const {
+  error = "rank " + std::to_string(rank_) + ": the launcher closed the connection (PMI_FD=" + std::to_string(fd_) +
+          "); it has died or is ending the job";
+  return false;
+}
+
+bool Pmi1::inherited_only(std::string& error) const {
+  error = "the environment says that this is rank " + std::to_string(rank_) + " of an MPI job, but descriptor " +
+          std::to_string(fd_) +
+          " is not a connection to its launcher. A program started by a rank inherits the variables only: start it "
+          "with `env -u PMI_FD -u PMI_RANK -u PMI_SIZE …` to run it on its own";
+  return false;
+}
+
+bool Pmi1::ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error) {
+  if (!wire_.send_line(line) || !wire_.read_line(reply)) return lost(error);
+  if (wire_value(reply, "cmd") == expected) return true;
+  error = "rank " + std::to_string(rank_) + ": the launcher answered \"" + reply.substr(0, 200) + "\" to \"" +
+          std::string(line.substr(0, line.find('\n'))).substr(0, 200) + "\": it does not speak PMI-1";
+  return false;
+}
+
+bool Pmi1::connect(Bootstrap& job, std::string& error) {
+  const auto fd = number_in_environment("PMI_FD");
+  const auto rank = number_in_environment("PMI_RANK");
+  const auto size = number_in_environment("PMI_SIZE");
+  if (!fd || !rank || !size || *fd < 0 || *rank < 0 || *size <= *rank) {
+    error =
+        "PMI_FD, PMI_RANK and PMI_SIZE do not describe a process of a job (three numbers, rank < size). Start with "
+        "mpiexec, or unset all three to run a single process";
+    return false;
+  }
+  fd_ = *fd;
+  rank_ = *rank;
+  struct stat info;
+  if (fstat(fd_, &info) != 0 || !S_ISSOCK(info.st_mode)) return inherited_only(error);
+  close_on_exec(fd_);
+  wire_.attach(fd_);
+  job = Bootstrap{};
+  job.kind = BootstrapKind::pmi1;
+  job.singleton = false;
+  job.rank = *rank;
+  job.size = *size;
+  const char* spawned = getenv("PMI_SPAWNED");
+  job.spawned = spawned != nullptr && *spawned != '\0' && std::strcmp(spawned, "0") != 0;
+  return true;
+}
+
+bool Pmi1::start(Bootstrap& job, std::string& error) {
+  if (!connect(job, error)) return false;
+  const char* fields = getenv("HEDDLE_JOB");
+  own_launcher_ = fields != nullptr && is_what_the_launcher_opened(fields, "sock", fd_);
+  // The variables of a Heddle job, all as its launcher set them, but another descriptor under the number: a program
+  // started by a rank. To talk to whatever is there could hang or corrupt it. (A different launcher inside a Heddle
+  // job changes at least one of the three.)
+  if (fields != nullptr && !own_launcher_ && same_number(fields, "pmifd", fd_) && same_number(fields, "rank", rank_) &&
+      same_number(fields, "size", job.size))
+    return inherited_only(error);
+  return own_launcher_ ? start_under_own_launcher(job, error) : start_with_handshake(job, error);
+}
+
+bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
+  const std::string_view fields = getenv("HEDDLE_JOB");
+  const auto number = [&](std::string_view key, int otherwise) {
+    const auto text = job_field(fields, key);
+    const auto value = text ? parse_number(*text) : std::nullopt;
+    return value.value_or(otherwise);
+  };
+  job.job_id = file_name_part(job_field(fields, "id").value_or("0"));
+  job.appnum = number("app", 0);
+  job.universe_size = number("universe", job.size);
+  job.node_cores = number("cores", 0);
+  job.local_rank = number("lrank", job.rank);
+  job.local_size = number("lsize", job.size);
+  job.mapping.assign(std::vector<int>(1, 0));  // one node; the pattern of one rank repeats for all
+  const int memory = number("fd", -1);
+  if (memory >= 0 && is_what_the_launcher_opened(fields, "mem", memory)) {
+    close_on_exec(memory);
+    job.job_fd = memory;
+  }
+  kvs_ = job.job_id;
+  value_limit_ = own_value_limit;
+  if (!wire_.send_line("cmd=init pmi_version=1 pmi_subversion=1 quiet=1\n")) return lost(error);
+  return true;
+}
+
+bool Pmi1::start_with_handshake(Bootstrap& job, std::string& error) {
+  std::string reply;
+  if (!ask("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init", reply, error)) return false;
+  if (wire_number(reply, "rc").value_or(0) != 0) {
+    error = "the launcher refuses PMI-1: \"" + reply.substr(0, 200) + "\". Under Slurm use `srun --mpi=pmi2`";
+    return false;
+  }
+  if (!ask("cmd=get_maxes\n", "maxes", reply, error)) return false;
+  // Both limits may count a terminating zero, and some servers cut whole lines at 1024 bytes.
+  key_limit_ = static_cast<std::size_t>(std::clamp(wire_number(reply, "keylen_max").value_or(64), 32, 4096) - 1);
+  value_limit_ = static_cast<std::size_t>(std::clamp(wire_number(reply, "vallen_max").value_or(256), 64, 1024));
+  value_limit_ = value_limit_ > 800 ? 800 : value_limit_ - 1;
+  if (!ask("cmd=get_universe_size\n", "universe_size", reply, error)) return false;
+  job.universe_size = wire_number(reply, "size").value_or(-1);
+  if (!ask("cmd=get_appnum\n", "appnum", reply, error)) return false;
+  job.appnum = wire_number(reply, "appnum").value_or(-1);
+  if (!ask("cmd=get_my_kvsname\n", "my_kvsname", reply, error)) return false;
+  kvs_ = wire_value(reply, "kvsname").value_or("");
+  job.job_id = file_name_part(kvs_);
+  return find_local_ranks(job, error);
+}
+
+bool Pmi1::find_local_ranks(Bootstrap& job, std::string& error) {
+  std::optional<std::string> text;
+  if (!get_raw("PMI_process_mapping", text, error)) return false;
+  const auto claimed_rank = number_in_environment("MPI_LOCALRANKID");
+  const auto claimed_size = number_in_environment("MPI_LOCALNRANKS");
+  if (!text || !job.mapping.parse(*text)) {
+    if (claimed_size == job.size)
+      job.mapping.assign(std::vector<int>(1, 0));
+    else if (!exchange_node_names(job, error))
+      return false;
+  }
+  job.node = job.mapping.node_of(job.rank);
+  const std::vector<int> local = job.local_ranks();
+  const auto here = std::find(local.begin(), local.end(), job.rank);
+  job.local_rank = static_cast<int>(here - local.begin());
+  job.local_size = static_cast<int>(local.size());
+  if (claimed_size && claimed_rank && *claimed_size != job.local_size) {
+    error = "the launcher contradicts itself: PMI_process_mapping=" + text.value_or("(none)") + " puts " +
+            std::to_string(job.local_size) + " processes on this node, MPI_LOCALNRANKS=" +
+            std::to_string(*claimed_size);
+    return false;
+  }
+  return true;
+}
+
+/// For launchers that do not say who is where: every process publishes its host's name and boot id.
+bool Pmi1::exchange_node_names(Bootstrap& job, std::string& error) {
+  utsname host{};
+  uname(&host);
+  std::string mine = host.nodename;
+  if (FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    char boot[64] = {};
+    if (std::fgets(boot, sizeof boot, file) != nullptr) mine += boot;
+    std::fclose(file);
+  }
+  if (!put("node", mine, error) || !fence(error)) return false;
+  std::map<std::string, int> nodes;
+  std::vector<int> node_of_rank(static_cast<std::size_t>(job.size));
+  for (int rank = 0; rank < job.size; ++rank) {
+    std::optional<std::string> name;
+    if (!get(rank, "node", name, error)) return false;
+    const int next = static_cast<int>(nodes.size());
+    node_of_rank[static_cast<std::size_t>(rank)] = nodes.try_emplace(name.value_or("?"), next).first->second;
+  }
+  job.mapping.assign(node_of_rank);
+  return true;
+}
+
+bool Pmi1::put_raw(std::string_view key, std::string_view value, std::string& error) {
+  std::string line = "cmd=put kvsname=" + kvs_ + " key=" + std::string(key) + " value=" + std::string(value);
+  if (own_launcher_) {
+    line += " quiet=1\n";
+    return wire_.send_line(line) || lost(error);
+  }
+  line += '\n';
+  std::string reply;
+  if (!ask(line, "put_result", reply, error)) return false;
+  if (wire_number(reply, "rc").value_or(0) == 0) return true;
+  error = "the launcher refused to store \"" + std::string(key) + "\": " + reply.substr(0, 200);
+  return false;
+}
+
+bool Pmi1::get_raw(std::string_view key, std::optional<std::string>& value, std::string& error) {
+  std::string reply;
+  value.reset();
+  if (!ask("cmd=get kvsname=" + kvs_ + " key=" + std::string(key) + "\n", "get_result", reply, error)) return false;
+  if (wire_number(reply, "rc").value_or(0) != 0) return true;
+  // A value may itself hold spaces with some servers (the process mapping does not); ours never do.
+  value = std::string(wire_value(reply, "value").value_or(""));
+  return true;
+}
+
+// A value travels in parts: the first under the key itself, as `PARTS.text`, the others under `key.1`, `key.2`, …
+bool Pmi1::put(std::string_view key, std::string_view value, std::string& error) {
+  const std::string name = key_of(rank_, key);
+  if (name.size() + longest_part_suffix > key_limit_) {
+    error = "the key \"" + std::string(key) + "\" is too long for this launcher (" + std::to_string(key_limit_) + ")";
+    return false;
+  }
+  const std::string text = encode_base64(value);
+  const std::size_t part_size = value_limit_ - longest_part_suffix;
+  const std::size_t parts = text.empty() ? 1 : (text.size() + part_size - 1) / part_size;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::string piece = text.substr(part * part_size, part_size);
+    const bool stored = part == 0 ? put_raw(name, std::to_string(parts) + "." + piece, error)
+                                  : put_raw(name + "." + std::to_string(part), piece, error);
+    if (!stored) return false;
+  }
+  return true;
+}
+
+bool Pmi1::get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) {
+  const std::string name = key_of(rank, key);
+  value.reset();
+  std::optional<std::string> piece;
+  if (!get_raw(name, piece, error)) return false;
+  if (!piece) return true;
+  const std::size_t dot = piece->find('.');
+  const auto parts = parse_number(std::string_view(*piece).substr(0, dot));
+  bool whole = dot != std::string::npos && parts && *parts > 0;
+  std::string text = whole ? piece->substr(dot + 1) : std::string();
+  for (int part = 1; whole && part < *parts; ++part) {
+    if (!get_raw(name + "." + std::to_string(part), piece, error)) return false;
+    whole = piece.has_value();
+    if (whole) text += *piece;
+  }
+  if (whole) value = decode_base64(text);
+  if (value) return true;
+  error = "the launcher returned a damaged value for key \"" + std::string(key) + "\" of rank " + std::to_string(rank);
+  return false;
+}
+
+bool Pmi1::fence(std::string& error) {
+  std::string reply;
+  return ask("cmd=barrier_in\n", "barrier_out", reply, error);
+}
+
+bool Pmi1::publish(std::string_view service, std::string_view port, std::string& error) {
+  std::string reply;
+  if (!ask("cmd=publish_name service=" + encode_percent(service) + " port=" + encode_percent(port) + "\n",
+           "publish_result", reply, error))
+    return false;
+  if (wire_number(reply, "rc").value_or(0) == 0) return true;
+  error = "the service name \"" + std::string(service) + "\" cannot be published (published already?): " + reply;
+  return false;
+}
+
+bool Pmi1::lookup(std::string_view service, std::optional<std::string>& port, std::string& error) {
+  std::string reply;
+  port.reset();
+  if (!ask("cmd=lookup_name service=" + encode_percent(service) + "\n", "lookup_result", reply, error)) return false;
+  const auto found = wire_value(reply, "port");
+  if (wire_number(reply, "rc").value_or(0) == 0 && found) port = decode_percent(*found);
+  return true;
+}
+
+bool Pmi1::unpublish(std::string_view service, std::string& error) {
+  std::string reply;
+  if (!ask("cmd=unpublish_name service=" + encode_percent(service) + "\n", "unpublish_result", reply, error))
+    return false;
+  if (wire_number(reply, "rc").value_or(0) == 0) return true;
+  error = "the service name \"" + std::string(service) + "\" cannot be withdrawn (not published?): " + reply;
+  return false;
+}
+
+bool Pmi1::finalize(std::string& error) {
+  finalized_.store(true, std::memory_order_relaxed);
+  if (own_launcher_) return wire_.send_line("cmd=finalize quiet=1\n") || lost(error);
+  std::string reply;
+  return ask("cmd=finalize\n", "finalize_ack", reply, error);
+}
+
+void Pmi1::abort(int code, std::string_view message) noexcept {
+  // One short line in one system call: it cannot be torn apart by a line another thread is sending.
+  if (own_launcher_) {
+    wire_.send_line("cmd=abort exitcode=" + std::to_string(code) +
+                    " message=" + encode_percent(message.substr(0, 1000)) + "\n");
+  } else {
+    std::fprintf(stderr, "heddle: rank %d calls MPI_Abort with code %d%s%.*s\n", rank_, code,
+                 message.empty() ? "" : ": ", static_cast<int>(message.size()), message.data());
+    wire_.send_line("cmd=abort exitcode=" + std::to_string(code) + "\n");
+  }
+}
+
+bool Pmi1::launcher_gone() noexcept {
+  if (finalized_.load(std::memory_order_relaxed)) return false;  // a server may hang up after finalize
+  pollfd poll_fd{fd_, POLLRDHUP, 0};
+  return ::poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_pmi1() { return std::make_unique<Pmi1>(); }
+
+}  // namespace heddle::sys::bootstrap
