@@ -9,6 +9,7 @@
 
 #include "sys/bootstrap/backend.hpp"
 #include "sys/bootstrap/pmi1_wire.hpp"
+#include "sys/params.hpp"
 
 namespace heddle::sys {
 
@@ -19,6 +20,9 @@ std::vector<int> Bootstrap::local_ranks() const {
 
 namespace bootstrap {
 namespace {
+
+HEDDLE_PARAM_BOOL(alone, "HEDDLE_SINGLETON", 0,
+                  "run as a single process even where a launcher seems to have started several");
 
 std::mutex calls;  // one call at a time talks to the launcher
 
@@ -58,7 +62,7 @@ bool find_unreachable_launcher(std::string& error) {
 }
 
 std::unique_ptr<Backend> choose_backend(std::string& error) {
-  if (number("HEDDLE_SINGLETON", 0) != 0) return make_singleton();
+  if (alone.value() != 0) return make_singleton();
   if (is_set("PMI_FD")) return make_pmi1();
   if (find_unreachable_launcher(error)) return nullptr;
   return make_singleton();
