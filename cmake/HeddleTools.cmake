@@ -24,3 +24,31 @@ endfunction()
 
 heddle_tool(mpiexec)
 heddle_tool(heddle)
+
+# --- compiler wrappers: scripts that find their prefix, the same file in the build tree and installed ---------------
+# heddle_wrapper(NAME LANGUAGE VARIABLE OPTION DEFAULT)
+function(heddle_wrapper WRAPPER_NAME WRAPPER_LANGUAGE WRAPPER_VARIABLE WRAPPER_OPTION WRAPPER_DEFAULT)
+  set(WRAPPER_SANITIZE "")
+  if(HEDDLE_SANITIZE)
+    set(WRAPPER_SANITIZE "-fsanitize=${HEDDLE_SANITIZE}")
+  endif()
+  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/tools/wrappers/wrapper.in ${CMAKE_BINARY_DIR}/bin/${WRAPPER_NAME} @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  install(PROGRAMS ${CMAKE_BINARY_DIR}/bin/${WRAPPER_NAME} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# heddle_alias(NAME TARGET): bin/NAME is another name of bin/TARGET.
+function(heddle_alias name target)
+  file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/bin/${name} SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/bin/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+heddle_wrapper(mpicc C CC cc cc)
+heddle_wrapper(mpicxx C++ CXX cxx c++)
+heddle_wrapper(mpifort Fortran FC fc gfortran)
+heddle_alias(mpic++ mpicxx)
+heddle_alias(mpif90 mpifort)
+heddle_alias(mpif77 mpifort)
+if(TARGET tool_mpiexec)
+  heddle_alias(mpirun mpiexec)
+endif()
