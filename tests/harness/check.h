@@ -80,6 +80,7 @@ static inline void check_strings(const char *file, int line, const char *ea, con
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 template <typename T>
 inline std::string check_show(const T &value) {
@@ -96,12 +97,30 @@ inline std::string check_show(const T &value) {
   return out.str();
 }
 
+/* Integers are equal by value, whatever their signs and widths: counts come as int, MPI_Count and size_t alike. */
+template <typename A, typename B>
+inline bool check_equal(const A &a, const B &b) {
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>)
+    return std::cmp_equal(+a, +b);
+  else
+    return a == b;
+}
+
 #define CHECK_COMPARE(a, op, b)                                                                             \
   do {                                                                                                      \
     const auto check_a = (a);                                                                               \
     const auto check_b = (b);                                                                               \
     if (!(check_a op check_b))                                                                              \
       check_fail(__FILE__, __LINE__, "%s %s %s: %s against %s", #a, #op, #b, check_show(check_a).c_str(),   \
+                 check_show(check_b).c_str());                                                              \
+  } while (0)
+
+#define CHECK_EQ(a, b)                                                                                      \
+  do {                                                                                                      \
+    const auto check_a = (a);                                                                               \
+    const auto check_b = (b);                                                                               \
+    if (!check_equal(check_a, check_b))                                                                     \
+      check_fail(__FILE__, __LINE__, "%s == %s: %s against %s", #a, #b, check_show(check_a).c_str(),        \
                  check_show(check_b).c_str());                                                              \
   } while (0)
 
@@ -156,9 +175,10 @@ static inline const char *check_show(char *text, size_t room, const void *addres
                  check_show(check_tb, sizeof check_tb, &check_b, sizeof check_b, CHECK_KIND(check_b)));             \
   } while (0)
 
+#define CHECK_EQ(a, b) CHECK_COMPARE(a, ==, b)
+
 #endif
 
-#define CHECK_EQ(a, b) CHECK_COMPARE(a, ==, b)
 #define CHECK_NE(a, b) CHECK_COMPARE(a, !=, b)
 #define CHECK_LT(a, b) CHECK_COMPARE(a, <, b)
 #define CHECK_LE(a, b) CHECK_COMPARE(a, <=, b)
