@@ -47,6 +47,7 @@ struct Request : Object {
   Vci* vci = nullptr;
   Comm* comm = nullptr;       ///< for error handlers; referenced while the request lives
   const RequestOps* ops = nullptr;
+  void* data = nullptr;       ///< what `ops` work on: the schedule of a persistent collective, a generalized request's state
   Continuation* continuation = nullptr;
 
   // Status of the completed operation.
