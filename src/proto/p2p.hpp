@@ -35,7 +35,8 @@ int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag,
 int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
          MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer,
-             MPI_Count recv_count, Datatype& recv_type, int from, int tag, Comm& comm, Space space) noexcept;
+             MPI_Count recv_count, Datatype& recv_type, int from, int tag, Comm& comm, Space space,
+             MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 
 /// A request that the library completes itself (collective schedules, generalized requests): allocated from the pool of `vci`.
 Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept;
