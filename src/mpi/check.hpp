@@ -1,0 +1,167 @@
+// Argument checks of the generated bindings: a compare and a branch each, everything that fails out of line.
+#pragma once
+
+#include <mpi.h>
+
+#include "core/comm.hpp"
+#include "core/count_array.hpp"
+#include "core/datatype.hpp"
+#include "core/errhandler.hpp"
+#include "core/info.hpp"
+#include "core/op.hpp"
+#include "core/runtime.hpp"
+#include "core/session.hpp"
+#include "sys/error.hpp"
+#include "vci/request.hpp"
+
+/// Every check returns MPI_SUCCESS or an error code whose text names the argument, its value and the remedy. `argument` is the
+/// parameter's name in the standard. Implementations use the same functions for what only they can judge: arguments that
+/// are significant at the root only, or not with MPI_IN_PLACE.
+namespace heddle::check {
+
+/// False with HEDDLE_CHECK=0. Handles are resolved and found invalid all the same.
+extern bool enabled;
+
+// --- the failing halves --------------------------------------------------------------------------------------------
+[[gnu::cold, gnu::noinline]] int bad_count(MPI_Count count, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int null_pointer(const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int null_array(MPI_Count length, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int null_buffer(MPI_Count count, const Datatype& type, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int not_committed(const Datatype& type, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int odd_rank(int rank, const Comm& comm, bool any_source, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_rank(int rank, int size, const Comm& comm, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int odd_root(int root, const Comm& comm, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_tag(int tag, bool any_tag, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int too_large(MPI_Count value, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_comm(MPI_Comm comm, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_type(MPI_Datatype type, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_op(MPI_Op op, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_group(MPI_Group group, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_info(MPI_Info info, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_errhandler(MPI_Errhandler errhandler, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_session(MPI_Session session, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int not_running() noexcept;
+
+// --- the checks ----------------------------------------------------------------------------------------------------
+/// A number of elements or bytes: not negative.
+inline int count(MPI_Count n, const char* argument) noexcept {
+  if (n < 0) [[unlikely]] return bad_count(n, argument);
+  return MPI_SUCCESS;
+}
+
+inline int pointer(const void* p, const char* argument) noexcept {
+  if (p == nullptr) [[unlikely]] return null_pointer(argument);
+  return MPI_SUCCESS;
+}
+
+/// An array of `length` elements: not null unless it is empty.
+inline int array(const void* p, MPI_Count length, const char* argument) noexcept {
+  if (p == nullptr && length > 0) [[unlikely]] return null_array(length, argument);
+  return MPI_SUCCESS;
+}
+
+/// A datatype for communication.
+inline int committed(const Datatype& type, const char* argument) noexcept {
+  if (!type.committed) [[unlikely]] return not_committed(type, argument);
+  return MPI_SUCCESS;
+}
+
+/// `count` elements of `type`: not null unless there is no data, or the datatype holds absolute addresses (MPI_BOTTOM).
+inline int buffer(const void* p, MPI_Count count, const Datatype& type, const char* argument) noexcept {
+  if (p == nullptr && count > 0) [[unlikely]] return null_buffer(count, type, argument);
+  return MPI_SUCCESS;
+}
+
+/// A rank to send to: in the peer group, or MPI_PROC_NULL.
+inline int dest(int rank, const Comm& comm, const char* argument) noexcept {
+  if (static_cast<unsigned>(rank) >= static_cast<unsigned>(comm.peer_size())) [[unlikely]]
+    return odd_rank(rank, comm, false, argument);
+  return MPI_SUCCESS;
+}
+
+/// A rank to receive from: in the peer group, MPI_PROC_NULL or MPI_ANY_SOURCE.
+inline int source(int rank, const Comm& comm, const char* argument) noexcept {
+  if (static_cast<unsigned>(rank) >= static_cast<unsigned>(comm.peer_size())) [[unlikely]]
+    return odd_rank(rank, comm, true, argument);
+  return MPI_SUCCESS;
+}
+
+/// A rank of the local group.
+inline int rank(int value, const Comm& comm, const char* argument) noexcept {
+  if (static_cast<unsigned>(value) >= static_cast<unsigned>(comm.size)) [[unlikely]]
+    return bad_rank(value, comm.size, comm, argument);
+  return MPI_SUCCESS;
+}
+
+/// The root of a collective; on an intercommunicator also MPI_ROOT and MPI_PROC_NULL.
+inline int root(int value, const Comm& comm, const char* argument) noexcept {
+  if (static_cast<unsigned>(value) >= static_cast<unsigned>(comm.size) || comm.inter) [[unlikely]]
+    return odd_root(value, comm, argument);
+  return MPI_SUCCESS;
+}
+
+/// True where the root's own arguments of a rooted collective are significant.
+inline bool at_root(int value, const Comm& comm) noexcept { return value == (comm.inter ? MPI_ROOT : comm.rank); }
+
+/// True where the arguments of those who send to or receive from the root are significant.
+inline bool at_leaf(const void* buffer, int value, const Comm& comm) noexcept {
+  return comm.inter ? value >= 0 : buffer != MPI_IN_PLACE;
+}
+
+/// A tag to send with. Every non-negative int is one: MPI_TAG_UB is INT_MAX.
+inline int tag(int value, const char* argument) noexcept {
+  if (value < 0) [[unlikely]] return bad_tag(value, false, argument);
+  return MPI_SUCCESS;
+}
+
+/// A tag to receive with: also MPI_ANY_TAG.
+inline int rtag(int value, const char* argument) noexcept {
+  if (value < 0 && value != MPI_ANY_TAG) [[unlikely]] return bad_tag(value, true, argument);
+  return MPI_SUCCESS;
+}
+
+/// One side of a message whose datatype may be missing: all that `committed`, `count` and `buffer` check. For implementations,
+/// where the arguments turn out to be significant.
+inline int message(const void* p, MPI_Count n, const Datatype* type, const char* buffer_argument,
+                   const char* count_argument, const char* type_argument) noexcept {
+  if (!enabled && type) return MPI_SUCCESS;
+  if (type == nullptr) [[unlikely]] return bad_type(MPI_DATATYPE_NULL, type_argument);
+  int code = count(n, count_argument);
+  if (code == MPI_SUCCESS) code = committed(*type, type_argument);
+  if (code == MPI_SUCCESS) code = buffer(p, n, *type, buffer_argument);
+  return code;
+}
+
+// --- for the bindings ----------------------------------------------------------------------------------------------
+/// The communicator behind `*comm`, for its error handler; nullptr when there is none. Cold paths only.
+inline Comm* pointee(MPI_Comm* comm) noexcept { return comm ? resolve<Comm>(*comm) : nullptr; }
+inline Session* pointee(MPI_Session* session) noexcept { return session ? resolve<Session>(*session) : nullptr; }
+
+/// Stores a 64-bit result in the `int` of the plain function; what does not fit becomes MPI_UNDEFINED. \see MPI-5.0 §2.5.8
+inline void narrow_or_undefined(MPI_Count value, int* out) noexcept {
+  *out = value == static_cast<int>(value) ? static_cast<int>(value) : MPI_UNDEFINED;
+}
+
+/// The same; what does not fit is MPI_ERR_VALUE_TOO_LARGE.
+inline int narrow(MPI_Count value, int* out, const char* argument) noexcept {
+  if (value != static_cast<int>(value)) [[unlikely]] return too_large(value, argument);
+  *out = static_cast<int>(value);
+  return MPI_SUCCESS;
+}
+
+/// Raises `code` on the communicator that an implementation named with `blame`, else on the default handler.
+[[gnu::cold, gnu::noinline]] int raise_blamed(int code, const char* function) noexcept;
+/// The same for windows and files, whose error handlers are not built: windows are as fatal as the default, files return.
+[[gnu::cold, gnu::noinline]] int raise(MPI_Win win, int code, const char* function) noexcept;
+[[gnu::cold, gnu::noinline]] int raise(MPI_File file, int code, const char* function) noexcept;
+
+}  // namespace heddle::check
+
+namespace heddle {
+
+/// For implementations of functions that take requests (MPI_Wait and its family): the error `code` belongs to `comm`, so the
+/// binding calls that communicator's error handler. Returns `code`: `return blame(request.comm, code);`. \pre comm stays valid
+/// until the implementation has returned.
+[[gnu::cold, gnu::noinline]] int blame(Comm* comm, int code) noexcept;
+
+}  // namespace heddle
