@@ -23,7 +23,9 @@ function(heddle_tool name)
 endfunction()
 
 heddle_tool(mpiexec)
-heddle_tool(heddle)
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include/mpi.h)
+  heddle_tool(heddle)
+endif()
 
 # --- compiler wrappers: scripts that find their prefix, the same file in the build tree and installed ---------------
 # heddle_wrapper(NAME LANGUAGE VARIABLE OPTION DEFAULT)
