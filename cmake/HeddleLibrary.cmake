@@ -66,7 +66,13 @@ target_include_directories(heddle_mpi INTERFACE ${CMAKE_BINARY_DIR}/include)
 add_dependencies(heddle_mpi heddle_headers)
 add_library(heddle::mpi ALIAS heddle_mpi)
 
-# --- the archive for unit tests ----------------------------------------------------------------------------------
-add_library(heddle_static STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:heddle_objects>)
-set_target_properties(heddle_static PROPERTIES LINKER_LANGUAGE CXX)
-target_link_libraries(heddle_static PUBLIC heddle_private fmt::fmt-header-only)
+# --- the archives for unit tests ---------------------------------------------------------------------------------
+# A linker takes the first definition that an archive offers, weak or not. The weak stand-ins of functions that are
+# not built yet are therefore in an archive of their own, searched after the real ones.
+set(real $<FILTER:$<TARGET_OBJECTS:heddle_objects>,EXCLUDE,/generated/unbuilt/>)
+set(stand_ins $<FILTER:$<TARGET_OBJECTS:heddle_objects>,INCLUDE,/generated/unbuilt/>)
+add_library(heddle_static STATIC EXCLUDE_FROM_ALL ${real})
+add_library(heddle_stand_ins STATIC EXCLUDE_FROM_ALL ${stand_ins})
+set_target_properties(heddle_static heddle_stand_ins PROPERTIES LINKER_LANGUAGE CXX)
+target_link_libraries(heddle_static PUBLIC heddle_stand_ins heddle_private fmt::fmt-header-only)
+target_link_libraries(heddle_stand_ins PUBLIC heddle_static) # both ways: CMake repeats them on the command line
