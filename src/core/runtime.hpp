@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <pthread.h>
 
 #include "vci/address.hpp"
 
@@ -14,6 +15,7 @@ struct Runtime {
   int appnum = MPI_UNDEFINED, universe_size = 0;
   int thread_level = MPI_THREAD_SINGLE;  ///< provided
   bool threads = false;            ///< MPI_THREAD_MULTIPLE: locks are taken
+  pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
 };
 extern Runtime runtime;
