@@ -56,6 +56,8 @@ namespace check {
 
 bool enabled = check_arguments.value() != 0;
 
+void read_parameters() noexcept { enabled = check_arguments.value() != 0; }
+
 int bad_count(MPI_Count n, const char* argument) noexcept {
   return error(MPI_ERR_COUNT, "argument %s is %lld; it must not be negative", argument, static_cast<long long>(n));
 }

@@ -21,6 +21,8 @@ namespace heddle::check {
 
 /// False with HEDDLE_CHECK=0. Handles are resolved and found invalid all the same.
 extern bool enabled;
+/// Takes HEDDLE_CHECK's value again, after MPI_T has set it.
+void read_parameters() noexcept;
 
 // --- the failing halves --------------------------------------------------------------------------------------------
 [[gnu::cold, gnu::noinline]] int bad_count(MPI_Count count, const char* argument) noexcept;
