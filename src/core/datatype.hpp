@@ -1,38 +1,59 @@
-// Datatypes as the rest of the library sees them. (Contract; the datatype engineer owns the representation below it.)
+// Datatypes as the rest of the library sees them: sizes, extents, packing.
 #pragma once
 
-#include <atomic>
+#include <mpi.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
 #include "core/attribute.hpp"
+#include "core/basic_type.hpp"
 #include "core/handle.hpp"
 
 namespace heddle {
 
-struct DatatypePlan;      // committed form: what pack and unpack execute
-struct DatatypeEnvelope;  // how it was made: combiner and arguments
+struct Layout;            // where the bytes are: core/datatype_layout.hpp
+struct DatatypeEnvelope;  // how it was made: core/datatype_envelope.hpp
 
+/// A datatype. Everything but the last group is immutable from MPI_Type_commit on (`layout` is complete from the beginning: commit
+/// only builds `plan`). Sizes and extents in bytes.
 struct Datatype : Object {
   static constexpr Kind object_kind = Kind::datatype;
 
-  MPI_Count size = 0;        ///< bytes of data
-  MPI_Count extent = 0;      ///< ub - lb
+  MPI_Count size = 0;  ///< bytes of data
+  MPI_Count extent = 0;  ///< ub - lb
   MPI_Count lb = 0;
   MPI_Count true_lb = 0, true_extent = 0;
-  bool contiguous = false;   ///< any count of elements is one block of count*size bytes at buffer + true_lb
+  bool contiguous = false;  ///< any count of elements is one block of count*size bytes at buffer + true_lb
+  bool one_block = false;   ///< one element is one block of size bytes at buffer + true_lb (but maybe not two)
   bool committed = false;
-  bool builtin = false;      ///< predefined: not reference counted
-  std::uint8_t basic = 0;    ///< for predefined types and derived ones made of a single one: core/basic_type.hpp (0: mixed)
+  bool builtin = false;     ///< predefined: not reference counted
+  bool marked = false;      ///< lb and ub come from MPI_Type_create_resized, here or further in (they are "sticky")
+  BasicType basic = 0;      ///< the single predefined type that it is made of (0: mixed, or no data)
+  std::uint8_t alignment = 1;  ///< the largest of its basic types'
   std::uintptr_t predefined_value = 0;
-  DatatypePlan* plan = nullptr;
-  DatatypeEnvelope* envelope = nullptr;
+  const Layout* layout = nullptr;  ///< typed: every block knows its basic type; nullptr: no data
+  const Layout* plan = nullptr;    ///< bytes only, what pack and unpack execute; nullptr: no data or not committed
+  DatatypeEnvelope* envelope = nullptr;  ///< nullptr: predefined and named
+
+  std::mutex mutex;      ///< guards what follows, and committing
+  char* name = nullptr;  ///< given by the user; nullptr: none
+  std::unique_ptr<AttributeMap> attributes;  ///< made with the first attribute
 
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return predefined_value; }
 };
 
-/// The predefined datatype with this ABI handle value (0x200–0x2ff), or nullptr. A table look-up.
-Datatype* builtin_datatype(std::uintptr_t value) noexcept;
+/// All predefined datatypes, by ABI handle value - 0x200; those that do not exist have builtin == false.
+/// Filled before any other initialiser of the library runs.
+extern Datatype builtin_datatypes[256];
+
+/// The predefined datatype with this ABI handle value (0x201–0x2ff), or nullptr. A table look-up.
+inline Datatype* builtin_datatype(std::uintptr_t value) noexcept {
+  const std::uintptr_t index = value - 0x200;
+  return index < 256 && builtin_datatypes[index].builtin ? &builtin_datatypes[index] : nullptr;
+}
 
 template <>
 struct HandleTraits<Datatype> {
@@ -41,21 +62,36 @@ struct HandleTraits<Datatype> {
 };
 
 /// Reference counting that skips predefined types (nothing that all threads share is written on the path).
-inline void retain(Datatype& type) noexcept { if (!type.builtin) type.retain(); }
+inline void retain(Datatype& type) noexcept {
+  if (!type.builtin) type.retain();
+}
+/// Drops a reference; destroys the type with the last one, and what it was made of. Attribute delete callbacks have run before
+/// (MPI_Type_free).
 void release(Datatype& type) noexcept;
 
-/// Copies bytes [offset, offset+bytes) of the packed form of `count` elements at `buffer` to `out`.
-/// Any range may be asked for in any order; consecutive ranges are fast through the cursor. Thread-safe on const buffers.
+/// Where a packing operation stands in the packed stream of its elements. Starting anywhere costs the depth of the type's
+/// description (and a binary search in an indexed one), so no more than the offset has to be remembered.
 struct PackCursor {
-  MPI_Count offset = 0;      ///< packed bytes done so far
-  std::uint64_t state[6] = {};  ///< the plan's position; zero at the beginning
+  MPI_Count offset = 0;  ///< packed bytes done so far
 };
+
+/// Copies bytes [offset, offset+bytes) of the packed form of `count` elements at `buffer` to `out`, and moves the cursor on.
+/// Any range may be asked for in any order. Thread-safe on const buffers.
+/// \pre type.committed, cursor.offset + bytes <= count * type.size
 void pack(const void* buffer, MPI_Count count, const Datatype& type, PackCursor& cursor, void* out, std::size_t bytes) noexcept;
+/// The same the other way round.
 void unpack(void* buffer, MPI_Count count, const Datatype& type, PackCursor& cursor, const void* in, std::size_t bytes) noexcept;
 
 /// Copies `count` elements of `from_type` to `to_count` of `to_type` (local copy of collectives and self messages): as many
 /// bytes as the smaller side holds.
 void copy_typed(const void* from, MPI_Count from_count, const Datatype& from_type, void* to, MPI_Count to_count,
                 const Datatype& to_type) noexcept;
+
+/// How many basic elements (MPI_Get_elements) the first `bytes` packed bytes of a stream of `type` hold; MPI_UNDEFINED when they
+/// end inside one.
+MPI_Count basic_elements(const Datatype& type, MPI_Count bytes) noexcept;
+
+/// Makes `type` ready for communication. Idempotent. \return MPI_SUCCESS or MPI_ERR_NO_MEM
+int commit(Datatype& type) noexcept;
 
 }  // namespace heddle
