@@ -1,0 +1,75 @@
+"""What the tests of the function table share."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("HEDDLE_SOURCE", Path(__file__).resolve().parents[3]))
+BUILD = Path(os.environ.get("HEDDLE_BUILD", SOURCE / "build"))
+CC = os.environ.get("CC", "cc").split()
+CXX = os.environ.get("CXX", "c++").split()
+
+sys.path.insert(0, str(SOURCE / "api"))
+
+import model  # noqa: E402
+
+LIBRARY = BUILD / "lib" / "libmpi_abi.so.1"
+SKIPPED = 77  # the exit status that ctest reports as skipped
+
+
+def compile_text(compiler, text, *options, suffix):
+    """Compiles `text` (read from standard input); the compiler's complaints, or an empty string."""
+    language = "c++" if suffix == ".cpp" else "c"
+    run = subprocess.run([*compiler, *options, f"-I{SOURCE / 'include'}", "-fsyntax-only", "-x", language, "-"],
+                         input=text, capture_output=True, text=True)
+    return run.stderr if run.returncode else ""
+
+
+def run_text(text, include, folder, name):
+    """Compiles a C program in `folder`, with the headers of `include`, and returns what it prints."""
+    source, program = folder / f"{name}.c", folder / name
+    source.write_text(text)
+    subprocess.run([*CC, "-w", f"-I{include}", str(source), "-o", str(program)], check=True)
+    return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+
+
+def reference_header():
+    """mpi_abi.h of the PyPI package mpich 5.0.2, fetched once into the build directory; None when it cannot be had."""
+    folder = BUILD / "reference"
+    header = folder / "mpi_abi.h"
+    if not header.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+               "--dest", str(folder), "mpich==5.0.2"]
+        try:
+            subprocess.run(pip, check=True, capture_output=True, timeout=180)
+        except (subprocess.SubprocessError, OSError):
+            return None
+        import zipfile
+        wheel = next(folder.glob("mpich-5.0.2*.whl"), None)
+        if wheel is None:
+            return None
+        with zipfile.ZipFile(wheel) as archive:
+            name = next(n for n in archive.namelist() if n.endswith("/include/mpi_abi.h"))
+            header.write_bytes(archive.read(name))
+        wheel.unlink()
+    return header
+
+
+def prototypes(text):
+    """Function name → declaration, of a header's MPI_ and PMPI_ functions."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    found = {}
+    for match in re.finditer(r"^([A-Za-z_][A-Za-z_ ]*?[ *]+)(P?MPIX?_\w+)\(([^;{}]*)\);", text, re.M):
+        if not match.group(1).startswith("typedef"):
+            found[match.group(2)] = match.group(0)
+    return found
+
+
+def main(skip_reason=None):
+    if skip_reason:
+        print(f"skipped: {skip_reason}")
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)

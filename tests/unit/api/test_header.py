@@ -1,0 +1,52 @@
+"""include/mpi.h: made from the table, and acceptable to every compiler mode that programs use."""
+import subprocess
+import sys
+import unittest
+
+from common import CC, CXX, SOURCE, compile_text, main, model, prototypes
+
+STRICT = ("-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror")
+PROGRAM = """
+#include <mpi.h>
+#include <mpix.h>
+static MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_C_BOOL};
+int main(int argc, char **argv) {
+  MPI_Status status;
+  int rank = MPI_PROC_NULL;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Sendrecv(&rank, 1, types[0], rank, 0, MPI_IN_PLACE, 0, MPI_BYTE, rank, MPI_ANY_TAG, MPI_COMM_SELF, &status);
+  switch (status.MPI_SOURCE) {
+    case MPI_ANY_SOURCE: case MPI_PROC_NULL: case MPI_ROOT: break;
+    default: break;
+  }
+#if MPI_VERSION < 5 || !defined(MPI_THREAD_MULTIPLE)
+#error "constants must work in the preprocessor"
+#endif
+  return MPI_Finalize() == MPI_SUCCESS ? 0 : 1;
+}
+"""
+
+
+class Header(unittest.TestCase):
+    def test_is_what_the_table_says(self):
+        run = subprocess.run([sys.executable, str(SOURCE / "api" / "generate.py"), "--check"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_compiles_without_warnings_in_every_c_and_cpp_standard(self):
+        for standard in ("c99", "c11", "c17"):
+            with self.subTest(standard):
+                self.assertEqual(compile_text(CC, PROGRAM, f"-std={standard}", *STRICT, suffix=".c"), "")
+        for standard in ("c++98", "c++11", "c++17", "c++20"):
+            with self.subTest(standard):
+                self.assertEqual(compile_text(CXX, PROGRAM, f"-std={standard}", *STRICT, suffix=".cpp"), "")
+
+    def test_declares_every_function_of_the_table_with_both_prefixes_and_nothing_else(self):
+        names = set(model.load().names())
+        self.assertEqual(len(names), 664)
+        declared = set(prototypes((SOURCE / "include" / "mpi.h").read_text()))
+        self.assertEqual(declared, names | {"P" + n for n in names})
+
+
+if __name__ == "__main__":
+    main()
