@@ -135,16 +135,17 @@ def everything(quick=False, cores=None):
     row("self.recv", "1 thread, isend + recv + wait", "M/s", "higher", "self-recv", "rate", ratio=2.0, group=group)
     job("self-window", "self.c", "--window=64", f"--seconds={seconds}", profile="single", ranks=1)
     row("self.window", "1 thread, windows of 64", "M/s", "higher", "self-window", "rate", ratio=2.0, group=group)
-    mt_variants = ("mpich5-vcis", "mpich4-vcis")
+    vcis = ("mpich5-vcis", "mpich4-vcis")
+    mt_variants = (*vcis, "openmpi5-yield", "intel-yield")
     for threads in thread_counts(cores):
         name = f"self-own-{threads}"
         job(name, "self.c", f"--threads={threads}", "--thread=multiple", f"--seconds={seconds}", profile="single",
-            ranks=1, variants=mt_variants)
+            ranks=1, variants=vcis)
         two = {"ratio": 3.0, "own_row": "mt.self.1", "own_ratio": 1.8} if threads == 2 else {}
         row(f"mt.self.{threads}", f"{threads} thread{'s' * (threads > 1)}, own communicators, MULTIPLE", "M/s", "higher",
             name, "rate", group=group, **two)
     job("self-shared-2", "self.c", "--threads=2", "--comm=shared", "--thread=multiple", f"--seconds={seconds}",
-        profile="single", ranks=1, variants=mt_variants)
+        profile="single", ranks=1, variants=vcis)
     row("mt.self.shared.2", "2 threads, one communicator", "M/s", "higher", "self-shared-2", "rate", group=group)
 
     # Instructions: exact, so once is enough.

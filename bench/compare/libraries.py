@@ -112,6 +112,8 @@ MAKERS = {"mpich5": mpich5, "openmpi5": openmpi5, "intel": intel, "mpich4": mpic
 VARIANTS = {
     "mpich5-vcis": ("mpich5", "MPICH 5.0.2, 4 VCIs", {"MPIR_CVAR_CH4_NUM_VCIS": "4"}),
     "mpich4-vcis": ("mpich4", "MPICH 4.0.2, 4 VCIs", {"MPIR_CVAR_CH4_NUM_VCIS": "4"}),
+    "openmpi5-yield": ("openmpi5", "Open MPI 5.0.11, yielding", {"OMPI_MCA_mpi_yield_when_idle": "1"}),
+    "intel-yield": ("intel", "Intel MPI 2021.18, yielding", {"I_MPI_THREAD_YIELD": "3"}),
 }
 
 
