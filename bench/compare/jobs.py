@@ -85,47 +85,127 @@ def everything(quick=False, cores=None):
     row("lat.8", "latency 8 B, one way", "µs", "lower", "latency", "latency/8", ratio=0.6, group=group)
     row("lat.1K", "latency 1 KiB", "µs", "lower", "latency", "latency/1024", ratio=0.8, group=group)
     job("latency-multiple", "p2p.c", "--test=latency", "--thread=multiple", sizes([8]), f"--seconds={seconds}")
-    row("lat.8.multiple", "latency 8 B, MPI_THREAD_MULTIPLE", "µs", "lower", "latency-multiple", "latency/8", ratio=0.6,
-        own_row="lat.8", own_ratio=1.1, group=group)
+    row(
+        "lat.8.multiple",
+        "latency 8 B, MPI_THREAD_MULTIPLE",
+        "µs",
+        "lower",
+        "latency-multiple",
+        "latency/8",
+        ratio=0.6,
+        own_row="lat.8",
+        own_ratio=1.1,
+        group=group,
+    )
     job("rate", "p2p.c", "--test=bandwidth", sizes([8]), f"--seconds={seconds}")
     row("rate.8", "message rate 8 B, window 64", "M/s", "higher", "rate", "rate/8", ratio=1.5, group=group)
     job("rate-multiple", "p2p.c", "--test=bandwidth", "--thread=multiple", sizes([8]), f"--seconds={seconds}")
-    row("rate.8.multiple", "message rate 8 B, MPI_THREAD_MULTIPLE", "M/s", "higher", "rate-multiple", "rate/8", ratio=1.5,
-        own_row="rate.8", own_ratio=0.9, group=group)
+    row(
+        "rate.8.multiple",
+        "message rate 8 B, MPI_THREAD_MULTIPLE",
+        "M/s",
+        "higher",
+        "rate-multiple",
+        "rate/8",
+        ratio=1.5,
+        own_row="rate.8",
+        own_ratio=0.9,
+        group=group,
+    )
 
     # Large messages: three kinds of buffer, untouched and freshly written.
     group = "Large messages"
-    kinds = (("malloc", "malloc", (), MPICH_AND_OPENMPI, 0.7, 1.0),
-             ("alloc_mem", "MPI_Alloc_mem", (), ("intel",), 1.0, 1.0),
-             ("heap", "shared heap", ("heddle", "intel"), ("intel",), 1.0, 1.0))
+    kinds = (
+        ("malloc", "malloc", (), MPICH_AND_OPENMPI, 0.7, 1.0),
+        ("alloc_mem", "MPI_Alloc_mem", (), ("intel",), 1.0, 1.0),
+        ("heap", "shared heap", ("heddle", "intel"), ("intel",), 1.0, 1.0),
+    )
     for kind, kind_title, only, against, time_ratio, rate_ratio in kinds:
         buffer = "alloc_mem" if kind == "alloc_mem" else "malloc"
         env = {"heddle": {"HEDDLE_SHARED_HEAP": "1"}} if kind == "heap" else {}
         for touch in ("untouched", "fresh"):
             name = f"large-{kind}-{touch}"
-            job(name, "p2p.c", "--test=latency", f"--buffer={buffer}", f"--touch={touch}", sizes([65536, 1048576]),
-                f"--seconds={seconds}", libraries=only, env=env)
-            job(name + "-bw", "p2p.c", "--test=bandwidth", f"--buffer={buffer}", f"--touch={touch}", sizes([1048576]),
-                f"--seconds={2 * seconds}", libraries=only, env=env)
+            job(
+                name,
+                "p2p.c",
+                "--test=latency",
+                f"--buffer={buffer}",
+                f"--touch={touch}",
+                sizes([65536, 1048576]),
+                f"--seconds={seconds}",
+                libraries=only,
+                env=env,
+            )
+            job(
+                name + "-bw",
+                "p2p.c",
+                "--test=bandwidth",
+                f"--buffer={buffer}",
+                f"--touch={touch}",
+                sizes([1048576]),
+                f"--seconds={2 * seconds}",
+                libraries=only,
+                env=env,
+            )
             written = "written before each send" if touch == "fresh" else "untouched"
             for size, short in ((65536, "64K"), (1048576, "1M")):
-                row(f"lat.{short}.{kind}.{touch}", f"latency {size_name(size)}, {kind_title}, {written}", "µs", "lower",
-                    name, f"latency/{size}", ratio=time_ratio, against=against, group=group)
+                row(
+                    f"lat.{short}.{kind}.{touch}",
+                    f"latency {size_name(size)}, {kind_title}, {written}",
+                    "µs",
+                    "lower",
+                    name,
+                    f"latency/{size}",
+                    ratio=time_ratio,
+                    against=against,
+                    group=group,
+                )
                 if touch == "fresh":
-                    row(f"lat.{short}.{kind}.written", f"the same and the writing, {size_name(size)}, {kind_title}", "µs",
-                        "lower", name, f"latency_with_write/{size}", against=against, group=group)
-            row(f"bw.1M.{kind}.{touch}", f"bandwidth 1 MiB, {kind_title}, {written}", "GB/s", "higher", name + "-bw",
-                "bandwidth/1048576", ratio=rate_ratio, against=against, group=group)
+                    row(
+                        f"lat.{short}.{kind}.written",
+                        f"the same and the writing, {size_name(size)}, {kind_title}",
+                        "µs",
+                        "lower",
+                        name,
+                        f"latency_with_write/{size}",
+                        against=against,
+                        group=group,
+                    )
+            row(
+                f"bw.1M.{kind}.{touch}",
+                f"bandwidth 1 MiB, {kind_title}, {written}",
+                "GB/s",
+                "higher",
+                name + "-bw",
+                "bandwidth/1048576",
+                ratio=rate_ratio,
+                against=against,
+                group=group,
+            )
 
     # By size, for the plots.
     job("latency-sweep", "p2p.c", "--test=latency", sizes(SWEEP), f"--seconds={sweep_seconds}")
     job("bandwidth-sweep", "p2p.c", "--test=bandwidth", sizes(SWEEP[1:]), f"--seconds={sweep_seconds}")
     for size in SWEEP:
-        row(f"sweep.lat.{size}", f"latency {size_name(size)}", "µs", "lower", "latency-sweep", f"latency/{size}",
-            group="By size")
+        row(
+            f"sweep.lat.{size}",
+            f"latency {size_name(size)}",
+            "µs",
+            "lower",
+            "latency-sweep",
+            f"latency/{size}",
+            group="By size",
+        )
         if size:
-            row(f"sweep.bw.{size}", f"bandwidth {size_name(size)}", "GB/s", "higher", "bandwidth-sweep",
-                f"bandwidth/{size}", group="By size")
+            row(
+                f"sweep.bw.{size}",
+                f"bandwidth {size_name(size)}",
+                "GB/s",
+                "higher",
+                "bandwidth-sweep",
+                f"bandwidth/{size}",
+                group="By size",
+            )
 
     # Messages to oneself.
     group = "Messages to oneself"
@@ -139,21 +219,63 @@ def everything(quick=False, cores=None):
     mt_variants = (*vcis, "openmpi5-yield", "intel-yield")
     for threads in thread_counts(cores):
         name = f"self-own-{threads}"
-        job(name, "self.c", f"--threads={threads}", "--thread=multiple", f"--seconds={seconds}", profile="single",
-            ranks=1, variants=vcis)
+        job(
+            name,
+            "self.c",
+            f"--threads={threads}",
+            "--thread=multiple",
+            f"--seconds={seconds}",
+            profile="single",
+            ranks=1,
+            variants=vcis,
+        )
         two = {"ratio": 3.0, "own_row": "mt.self.1", "own_ratio": 1.8} if threads == 2 else {}
-        row(f"mt.self.{threads}", f"{threads} thread{'s' * (threads > 1)}, own communicators, MULTIPLE", "M/s", "higher",
-            name, "rate", group=group, **two)
-    job("self-shared-2", "self.c", "--threads=2", "--comm=shared", "--thread=multiple", f"--seconds={seconds}",
-        profile="single", ranks=1, variants=vcis)
+        row(
+            f"mt.self.{threads}",
+            f"{threads} thread{'s' * (threads > 1)}, own communicators, MULTIPLE",
+            "M/s",
+            "higher",
+            name,
+            "rate",
+            group=group,
+            **two,
+        )
+    job(
+        "self-shared-2",
+        "self.c",
+        "--threads=2",
+        "--comm=shared",
+        "--thread=multiple",
+        f"--seconds={seconds}",
+        profile="single",
+        ranks=1,
+        variants=vcis,
+    )
     row("mt.self.shared.2", "2 threads, one communicator", "M/s", "higher", "self-shared-2", "rate", group=group)
 
     # Instructions: exact, so once is enough.
     group = "Instructions per message (callgrind)"
     job("count-self", "count.c", "--test=self", profile="single", ranks=1, kind="callgrind", timeout=240)
-    row("instr.self", "to oneself: irecv + isend + waitall", "", "lower", "count-self", "rank0", absolute=400, group=group)
-    job("count-self-multiple", "count.c", "--test=self", "--thread=multiple", profile="single", ranks=1,
-        kind="callgrind", timeout=240)
+    row(
+        "instr.self",
+        "to oneself: irecv + isend + waitall",
+        "",
+        "lower",
+        "count-self",
+        "rank0",
+        absolute=400,
+        group=group,
+    )
+    job(
+        "count-self-multiple",
+        "count.c",
+        "--test=self",
+        "--thread=multiple",
+        profile="single",
+        ranks=1,
+        kind="callgrind",
+        timeout=240,
+    )
     row("instr.self.multiple", "the same under MULTIPLE", "", "lower", "count-self-multiple", "rank0", group=group)
     job("count-self-recv", "count.c", "--test=selfrecv", profile="single", ranks=1, kind="callgrind", timeout=240)
     row("instr.self.recv", "to oneself: isend + recv + wait", "", "lower", "count-self-recv", "rank0", group=group)
@@ -161,16 +283,26 @@ def everything(quick=False, cores=None):
     row("instr.send", "two ranks, 8 B: sender (send)", "", "lower", "count-pair", "rank0", group=group)
     row("instr.recv", "two ranks, 8 B: receiver (recv, already there)", "", "lower", "count-pair", "rank1", group=group)
     job("count-prepost", "count.c", "--test=prepost", kind="callgrind", timeout=240)
-    row("instr.prepost", "two ranks, 8 B: receiver (irecv before, waitall)", "", "lower", "count-prepost", "rank1",
-        group=group)
+    row(
+        "instr.prepost",
+        "two ranks, 8 B: receiver (irecv before, waitall)",
+        "",
+        "lower",
+        "count-prepost",
+        "rank1",
+        group=group,
+    )
 
     # Collectives.
     group = "Collectives, two ranks"
-    for op, size, title, ratio in (("allreduce", 8, "allreduce 8 B", 0.8), ("barrier", 0, "barrier", 0.8),
-                                   ("bcast", 8, "bcast 8 B, root in turn", 1.0),
-                                   ("bcast", 65536, "bcast 64 KiB, root in turn", 1.0),
-                                   ("allreduce", 65536, "allreduce 64 KiB", 1.0),
-                                   ("alltoall", 1024, "alltoall 1 KiB", 1.0)):
+    for op, size, title, ratio in (
+        ("allreduce", 8, "allreduce 8 B", 0.8),
+        ("barrier", 0, "barrier", 0.8),
+        ("bcast", 8, "bcast 8 B, root in turn", 1.0),
+        ("bcast", 65536, "bcast 64 KiB, root in turn", 1.0),
+        ("allreduce", 65536, "allreduce 64 KiB", 1.0),
+        ("alltoall", 1024, "alltoall 1 KiB", 1.0),
+    ):
         name = f"{op}-{size}"
         job(name, "coll.c", f"--op={op}", sizes([size]), f"--seconds={seconds}")
         row(f"coll.{op}.{size}", title, "µs", "lower", name, f"time/{size}", ratio=ratio, group=group)
@@ -178,8 +310,16 @@ def everything(quick=False, cores=None):
     # Living with few cores.
     group = "Few cores"
     crowd = max(8, 4 * cores)
-    job("storm", "coll.c", "--op=barrier", sizes([0]), f"--seconds={2 * seconds}", profile="crowd", ranks=crowd,
-        timeout=180)
+    job(
+        "storm",
+        "coll.c",
+        "--op=barrier",
+        sizes([0]),
+        f"--seconds={2 * seconds}",
+        profile="crowd",
+        ranks=crowd,
+        timeout=180,
+    )
     row("storm", f"barrier, {crowd} ranks on {cores} cores", "µs", "lower", "storm", "time/0", ratio=1.0, group=group)
     job("idle", "idle.c", f"--seconds={1 if quick else 2}")
     row("idle", "CPU used by a blocked receive", "%", "lower", "idle", "cpu_percent", absolute=1.0, group=group)
@@ -192,22 +332,49 @@ def everything(quick=False, cores=None):
     group = "Latency with many others outstanding"
     depths = DEPTHS[:4] if quick else DEPTHS
     for kind in ("posted", "unexpected"):
-        job(f"match-{kind}", "matching.c", f"--kind={kind}", "--depths=" + ",".join(map(str, depths)),
-            f"--seconds={sweep_seconds}", timeout=240)
+        job(
+            f"match-{kind}",
+            "matching.c",
+            f"--kind={kind}",
+            "--depths=" + ",".join(map(str, depths)),
+            f"--seconds={sweep_seconds}",
+            timeout=240,
+        )
         for depth in depths:
             what = "receives posted" if kind == "posted" else "unexpected messages"
             last = {"own_row": f"match.{kind}.1", "own_ratio": 1.25, "ratio": 1.0} if depth == depths[-1] else {}
-            row(f"match.{kind}.{depth}", f"{depth:,} {what}", "µs", "lower", f"match-{kind}", f"latency/{depth}",
-                group=group, **last)
+            row(
+                f"match.{kind}.{depth}",
+                f"{depth:,} {what}",
+                "µs",
+                "lower",
+                f"match-{kind}",
+                f"latency/{depth}",
+                group=group,
+                **last,
+            )
 
     # Datatypes.
     group = "Datatypes, packing 128 KiB and more"
-    for kind, title in (("vector8", "vector of single doubles"), ("vector64", "vector of 64 B blocks"),
-                        ("indexed", "indexed, uneven blocks"), ("struct", "nested struct")):
+    for kind, title in (
+        ("vector8", "vector of single doubles"),
+        ("vector64", "vector of 64 B blocks"),
+        ("indexed", "indexed, uneven blocks"),
+        ("struct", "nested struct"),
+    ):
         job(f"pack-{kind}", "pack.c", f"--type={kind}", f"--seconds={sweep_seconds}", profile="single", ranks=1)
         for key in ("pack", "unpack"):
-            row(f"{key}.{kind}", f"{key} {title}", "GB/s", "higher", f"pack-{kind}", key, ratio=1.0, against=MPICH,
-                group=group)
+            row(
+                f"{key}.{kind}",
+                f"{key} {title}",
+                "GB/s",
+                "higher",
+                f"pack-{kind}",
+                key,
+                ratio=1.0,
+                against=MPICH,
+                group=group,
+            )
 
     threads_rows(job, row, seconds, sweep_seconds, cores, mt_variants)
     return jobs, rows
@@ -216,15 +383,29 @@ def everything(quick=False, cores=None):
 def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
     """Two ranks of several threads: the modes of paper 004, figures 10, 11 and 17 to 19."""
     counts = thread_counts(cores)
-    modes = (("everywhere", "ranks only", ()), ("own", "own communicators", variants),
-             ("shared", "one communicator", variants), ("endpoints", "endpoints", ()))
+    modes = (
+        ("everywhere", "ranks only", ()),
+        ("own", "own communicators", variants),
+        ("shared", "one communicator", variants),
+        ("endpoints", "endpoints", ()),
+    )
 
     def mt(name, mode, threads, test, *arguments, **more):
         only = ("heddle",) if mode == "endpoints" else ()
         ranks = 2 * threads if mode == "everywhere" else 2
         profile = "crowd" if mode == "everywhere" and ranks > cores else "threads"
-        job(name, MT, f"--mode={mode}", f"--threads={threads}", f"--test={test}", *arguments, profile=profile,
-            ranks=ranks, libraries=only, **more)
+        job(
+            name,
+            MT,
+            f"--mode={mode}",
+            f"--threads={threads}",
+            f"--test={test}",
+            *arguments,
+            profile=profile,
+            ranks=ranks,
+            libraries=only,
+            **more,
+        )
 
     group = "Message rate 8 B, 2 ranks × T threads (everywhere: 2 × T ranks)"
     for mode, title, mode_variants in modes:
@@ -233,17 +414,39 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
             mt(name, mode, threads, "rate", "--sizes=8", f"--seconds={seconds}", variants=mode_variants)
             wanted = {"own": 0.8, "shared": 0.5}.get(mode) if threads > 1 else None
             target = {"ratio": 1.0, "own_row": "mt.rate.own.1", "own_ratio": wanted} if wanted else {}
-            row(f"mt.rate.{mode}.{threads}", f"{title}, T = {threads}", "M/s", "higher", name, "rate/8", group=group,
-                **target)
+            row(
+                f"mt.rate.{mode}.{threads}",
+                f"{title}, T = {threads}",
+                "M/s",
+                "higher",
+                name,
+                "rate/8",
+                group=group,
+                **target,
+            )
     group = "Message rate by size, T = 2"
     sizes = [8, 64, 512, 4096, 32768]
     for mode, title, mode_variants in modes:
         name = f"mt-sizes-{mode}"
-        mt(name, mode, 2, "rate", "--sizes=" + ",".join(map(str, sizes)), f"--seconds={sweep_seconds}",
-           variants=mode_variants)
+        mt(
+            name,
+            mode,
+            2,
+            "rate",
+            "--sizes=" + ",".join(map(str, sizes)),
+            f"--seconds={sweep_seconds}",
+            variants=mode_variants,
+        )
         for size in sizes:
-            row(f"mt.size.{mode}.{size}", f"{title}, {size_name(size)}", "M/s", "higher", name, f"rate/{size}",
-                group=group)
+            row(
+                f"mt.size.{mode}.{size}",
+                f"{title}, {size_name(size)}",
+                "M/s",
+                "higher",
+                name,
+                f"rate/{size}",
+                group=group,
+            )
     group = "Latency 8 B, T pairs of threads at once"
     for mode, title, mode_variants in modes:
         for threads in counts[1:]:
@@ -252,24 +455,61 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
             target = {}
             if mode == "own":
                 target = {"ratio": 1.0} if threads == 2 else {"absolute": 10.0} if threads == 4 else {}
-            row(f"mt.lat.{mode}.{threads}", f"{title}, T = {threads}", "µs", "lower", name, "latency/8", group=group,
-                **target)
+            row(
+                f"mt.lat.{mode}.{threads}",
+                f"{title}, T = {threads}",
+                "µs",
+                "lower",
+                name,
+                "latency/8",
+                group=group,
+                **target,
+            )
     group = "Many senders, one receiver, 8 B"
     for mode, title, mode_variants in modes[1:]:
         for threads in counts:
             name = f"mt-incast-{mode}-{threads}"
             mt(name, mode, threads, "incast", "--sizes=8", f"--seconds={seconds}", variants=mode_variants)
-            row(f"mt.incast.{mode}.{threads}", f"{title}, {threads} sender{'s' * (threads > 1)}", "M/s", "higher", name,
-                "incast/8", group=group)
+            row(
+                f"mt.incast.{mode}.{threads}",
+                f"{title}, {threads} sender{'s' * (threads > 1)}",
+                "M/s",
+                "higher",
+                name,
+                "incast/8",
+                group=group,
+            )
     group = "Mapping mismatch, message rate 8 B, T = 4"
     for communicators in (4, 2, 1):
         name = f"mt-mismatch-{communicators}"
-        mt(name, "own", 4, "rate", "--sizes=8", f"--communicators={communicators}", f"--seconds={seconds}",
-           variants=variants)
-        row(f"mt.mismatch.{communicators}", f"4 threads on {communicators} communicator{'s' * (communicators > 1)}",
-            "M/s", "higher", name, "rate/8", group=group)
+        mt(
+            name,
+            "own",
+            4,
+            "rate",
+            "--sizes=8",
+            f"--communicators={communicators}",
+            f"--seconds={seconds}",
+            variants=variants,
+        )
+        row(
+            f"mt.mismatch.{communicators}",
+            f"4 threads on {communicators} communicator{'s' * (communicators > 1)}",
+            "M/s",
+            "higher",
+            name,
+            "rate/8",
+            group=group,
+        )
     for stride in (2, 4):
         name = f"mt-stride-{stride}"
         mt(name, "own", 4, "rate", "--sizes=8", f"--stride={stride}", f"--seconds={seconds}", variants=variants)
-        row(f"mt.stride.{stride}", f"own communicators, every {stride}nd made".replace("4nd", "4th"), "M/s", "higher",
-            name, "rate/8", group=group)
+        row(
+            f"mt.stride.{stride}",
+            f"own communicators, every {stride}nd made".replace("4nd", "4th"),
+            "M/s",
+            "higher",
+            name,
+            "rate/8",
+            group=group,
+        )

@@ -53,17 +53,22 @@ def same_for_all(prefix):
 
 
 def flags_for(include, lib, name):
-    return (["cc", *CFLAGS, f"-I{include}"],
-            [f"-L{lib}", f"-Wl,-rpath,{lib}", f"-Wl,-rpath-link,{lib}", f"-l{name}", "-pthread"])
+    return (
+        ["cc", *CFLAGS, f"-I{include}"],
+        [f"-L{lib}", f"-Wl,-rpath,{lib}", f"-Wl,-rpath-link,{lib}", f"-l{name}", "-pthread"],
+    )
 
 
-def heddle(build):
+def heddle(build, key="heddle", title="Heddle", env=None):
+    """Heddle from a build directory; None when it is not built there."""
     build = Path(build).resolve()
     compiler, launcher = build / "bin/mpicc", build / "bin/mpiexec"
     if not compiler.exists() or not launcher.exists():
         return None
-    # No settings at all: what a user gets without reading anything.
-    return Library("heddle", "Heddle", [str(compiler), *CFLAGS], ["-pthread"], same_for_all([str(launcher), "-n"]))
+    # No settings at all: what a user gets without reading anything. (`env` is for experiments, and shown.)
+    return Library(
+        key, title, [str(compiler), *CFLAGS], ["-pthread"], same_for_all([str(launcher), "-n"]), env=dict(env or {})
+    )
 
 
 def mpich5(place):
@@ -99,11 +104,20 @@ def openmpi5(place):
 
 def intel(place):
     compile_, link = flags_for(place / "include", place / "lib", "mpi")
-    return Library("intel", "Intel MPI 2021.18", compile_, link, same_for_all([str(place / "bin/mpiexec"), "-n"]),
-                   env={"I_MPI_ROOT": str(place), "I_MPI_FABRICS": "shm"},
-                   profile_env={"pair": {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "core"},
-                                "crowd": {"I_MPI_PIN": "0"}, "threads": {"I_MPI_PIN": "0"},
-                                "single": {"I_MPI_PIN": "0"}})
+    return Library(
+        "intel",
+        "Intel MPI 2021.18",
+        compile_,
+        link,
+        same_for_all([str(place / "bin/mpiexec"), "-n"]),
+        env={"I_MPI_ROOT": str(place), "I_MPI_FABRICS": "shm"},
+        profile_env={
+            "pair": {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "core"},
+            "crowd": {"I_MPI_PIN": "0"},
+            "threads": {"I_MPI_PIN": "0"},
+            "single": {"I_MPI_PIN": "0"},
+        },
+    )
 
 
 MAKERS = {"mpich5": mpich5, "openmpi5": openmpi5, "intel": intel, "mpich4": mpich4}
@@ -123,8 +137,18 @@ def variant(key, libraries):
     base = libraries.get(base_key)
     if not base:
         return None
-    return Library(key, title, base.compile, base.link, base.launch, {**base.env, **env}, base.profile_env,
-                   base.rank_variable, base.version, base_key)
+    return Library(
+        key,
+        title,
+        base.compile,
+        base.link,
+        base.launch,
+        {**base.env, **env},
+        base.profile_env,
+        base.rank_variable,
+        base.version,
+        base_key,
+    )
 
 
 class CompileError(Exception):
@@ -152,6 +176,6 @@ def compile_program(library, source, out, root):
 def endpoint_flags(library):
     """Switches on the endpoints mode of bench/mt where the library's own headers declare it."""
     header = Path(library.compile[0]).parent.parent / "include/mpix.h"
-    if library.key == "heddle" and header.exists() and "MPIX_Comm_create_endpoints" in header.read_text():
+    if library.key in ("heddle", "baseline") and header.exists() and "MPIX_Comm_create_endpoints" in header.read_text():
         return ["-DHEDDLE_BENCH_ENDPOINTS"]
     return []

@@ -33,6 +33,13 @@ def descendants(pid):
     return found
 
 
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def end_job(process):
     """Asks, then forces, the launcher and everything it started to end."""
     below = descendants(process.pid)
@@ -47,6 +54,10 @@ def end_job(process):
         except ProcessLookupError:
             pass
     process.wait()
+    # The next measurement must not share the machine with the dying.
+    limit = time.monotonic() + 5
+    while any(alive(pid) for pid in below) and time.monotonic() < limit:
+        time.sleep(0.01)
 
 
 def start(argv, env, timeout, cwd=None):
@@ -77,9 +88,9 @@ def figures(text):
     return {key: float(value) for key, value in re.findall(r"RESULT (\S+) (\S+)", text)}
 
 
-def run_job(job, library, program, heavy=False):
+def run_job(job, library, program):
     """The figures {key: value} of one run of `job` on `library`. Raises JobError."""
-    env = library.environment(job.profile, job.env.get(library.key))
+    env = library.environment(job.profile, job.env.get(library.key.replace("baseline", "heddle")))
     if job.kind == "callgrind":
         return count_instructions(job, library, program, env)
     argv = library.command(job.profile, job.ranks, [str(program)], job.arguments)
@@ -114,10 +125,17 @@ def count_instructions(job, library, program, env):
             variable = library.rank_variable
             # A single process may be started without a launcher's variables: its file then has no rank.
             name = f"{directory}/count.%q{{{variable}}}"
-            tool = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=counted_region",
-                    f"--callgrind-out-file={name}", str(program)]
-            argv = library.command(job.profile, job.ranks, tool, [*arguments, f"--repeat={repeat}",
-                                                                   f"--pipes={directory}"])
+            tool = [
+                "valgrind",
+                "--tool=callgrind",
+                "--collect-atstart=no",
+                "--toggle-collect=counted_region",
+                f"--callgrind-out-file={name}",
+                str(program),
+            ]
+            argv = library.command(
+                job.profile, job.ranks, tool, [*arguments, f"--repeat={repeat}", f"--pipes={directory}"]
+            )
             start(argv, env, job.timeout, cwd=directory)
             counts = collected(directory)
         if len(counts) != job.ranks:

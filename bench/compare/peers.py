@@ -43,7 +43,9 @@ def run_logged(command, log, cwd=None):
     with open(log, "ab") as out:
         out.write(("$ " + " ".join(map(str, command)) + "\n").encode())
         out.flush()
-        status = subprocess.run(command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+        status = subprocess.run(
+            command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        ).returncode
     if status != 0:
         tail = Path(log).read_text(errors="replace").strip().splitlines()[-3:]
         raise PeerError(f"{command[0]} failed ({' / '.join(tail)}); all of it is in {log}")
@@ -55,8 +57,10 @@ def install_pypi(key, place, log):
         run_logged([sys.executable, "-m", "venv", str(place)], log)
     except PeerError as error:
         raise PeerError(f"no virtual environment: {error}. Debian needs the package python3-venv") from None
-    run_logged([str(place / "bin/python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-                *requirements], log)
+    run_logged(
+        [str(place / "bin/python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *requirements],
+        log,
+    )
     if not (place / witness).exists():
         raise PeerError(f"{witness} is missing after the installation")
 
@@ -67,8 +71,13 @@ def debian_packages(wanted, log):
         raise PeerError("no apt-get here")
 
     def plan():
-        return subprocess.run(["apt-get", "install", "-s", "--no-install-recommends", *wanted], text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})
+        return subprocess.run(
+            ["apt-get", "install", "-s", "--no-install-recommends", *wanted],
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+        )
 
     answer = plan()
     if answer.returncode != 0 and os.geteuid() == 0:
@@ -78,7 +87,9 @@ def debian_packages(wanted, log):
         raise PeerError(f"apt-get cannot find {' '.join(wanted)}: {answer.stderr.strip().splitlines()[-1:]}")
     missing = [line.split()[1] for line in answer.stdout.splitlines() if line.startswith("Inst ")]
     compilers = ("gfortran", "libgfortran-12-dev")
-    return sorted(set(wanted) | {p for p in missing if not p.startswith(compilers) and (p in wanted or "-dev" not in p)})
+    return sorted(
+        set(wanted) | {p for p in missing if not p.startswith(compilers) and (p in wanted or "-dev" not in p)}
+    )
 
 
 def install_debian(key, place, log):
@@ -100,7 +111,7 @@ def ensure(build, only=None, say=print):
     base = Path(build).resolve() / "peers"
     base.mkdir(parents=True, exist_ok=True)
     have, lacking = {}, {}
-    for key in only or ALL:
+    for key in ALL if only is None else only:
         place = base / key
         stamp = place / ".installed"
         # The recipe and the place are part of the stamp: virtual environments cannot be moved.

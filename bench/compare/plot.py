@@ -48,7 +48,7 @@ class Axis:
 
     def ticks(self):
         if self.log:
-            return [10.0 ** e for e in range(math.ceil(self.low), math.floor(self.high) + 1)]
+            return [10.0**e for e in range(math.ceil(self.low), math.floor(self.high) + 1)]
         step = 10 ** math.floor(math.log10((self.high - self.low) / 4))
         for factor in (1, 2, 5, 10):
             if (self.high - self.low) / (step * factor) <= 6:
@@ -62,15 +62,19 @@ def legend(keys, names):
     parts, x = [], LEFT
     for key in keys:
         name = names.get(key, key)
-        parts.append(f'<rect x="{x}" y="32" width="11" height="11" rx="2" fill="var(--{key})"/>'
-                     f'<text x="{x + 15}" y="42" style="font-size:11px">{escape(name)}</text>')
+        parts.append(
+            f'<rect x="{x}" y="32" width="11" height="11" rx="2" fill="var(--{key})"/>'
+            f'<text x="{x + 15}" y="42" style="font-size:11px">{escape(name)}</text>'
+        )
         x += 26 + 6.2 * len(name)
     return "".join(parts)
 
 
 def frame(title, body):
-    return (f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-            f'<text x="{LEFT}" y="18" style="font-weight:600;font-size:14px">{escape(title)}</text>{body}</svg>')
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<text x="{LEFT}" y="18" style="font-weight:600;font-size:14px">{escape(title)}</text>{body}</svg>'
+    )
 
 
 def lines(title, series, names, x_label, y_label, x_log=False, y_log=False, x_bytes=False):
@@ -85,22 +89,30 @@ def lines(title, series, names, x_label, y_label, x_log=False, y_log=False, x_by
     body = [legend(series, names)]
     for tick in y_axis.ticks():
         y = y_axis.pixel(tick)
-        body.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-                    f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>')
+        body.append(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>'
+        )
     name = bytes_name if x_bytes else short
     for tick in xs:
-        body.append(f'<text x="{x_axis.pixel(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{name(tick)}</text>')
-    body.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
-                f'<text x="14" y="{(TOP + HEIGHT - BOTTOM) / 2}" text-anchor="middle" '
-                f'transform="rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2})">{escape(y_label)}</text>')
+        body.append(
+            f'<text x="{x_axis.pixel(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{name(tick)}</text>'
+        )
+    body.append(
+        f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text x="14" y="{(TOP + HEIGHT - BOTTOM) / 2}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2})">{escape(y_label)}</text>'
+    )
     for key, one in reversed(list(series.items())):  # ours is drawn last, on top
         way = " ".join(f"{x_axis.pixel(x):.1f},{y_axis.pixel(y):.1f}" for x, y in one)
         width = 3 if key == "heddle" else 1.8
         body.append(f'<polyline points="{way}" fill="none" stroke="var(--{key})" stroke-width="{width}"/>')
         for x, y in one:
             label = f"{names.get(key, key)}: {short(y)} {y_label} at {name(x)} {x_label}"
-            body.append(f'<circle cx="{x_axis.pixel(x):.1f}" cy="{y_axis.pixel(y):.1f}" r="3.2" fill="var(--{key})">'
-                        f"<title>{escape(label)}</title></circle>")
+            body.append(
+                f'<circle cx="{x_axis.pixel(x):.1f}" cy="{y_axis.pixel(y):.1f}" r="3.2" fill="var(--{key})">'
+                f"<title>{escape(label)}</title></circle>"
+            )
     return frame(title, "".join(body))
 
 
@@ -118,10 +130,14 @@ def bars(title, groups, names):
         body.append(f'<text x="{LEFT}" y="{y + 16}" style="font-weight:600">{escape(label)}</text>')
         y += gap - 4
         for key, value in values.items():
-            body.append(f'<rect x="{LEFT}" y="{y}" width="{max(1, axis.pixel(value) - LEFT):.1f}" height="{bar - 3}" '
-                        f'fill="var(--{key})"><title>{escape(names.get(key, key))}: {value:,.0f}</title></rect>'
-                        f'<text x="{axis.pixel(value) + 5:.1f}" y="{y + 9}" style="font-size:11px">{value:,.0f}</text>')
+            body.append(
+                f'<rect x="{LEFT}" y="{y}" width="{max(1, axis.pixel(value) - LEFT):.1f}" height="{bar - 3}" '
+                f'fill="var(--{key})"><title>{escape(names.get(key, key))}: {value:,.0f}</title></rect>'
+                f'<text x="{axis.pixel(value) + 5:.1f}" y="{y + 9}" style="font-size:11px">{value:,.0f}</text>'
+            )
             y += bar
         y += 4
-    return (f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-            f'<text x="{LEFT}" y="18" style="font-weight:600;font-size:14px">{escape(title)}</text>{"".join(body)}</svg>')
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f'<text x="{LEFT}" y="18" style="font-weight:600;font-size:14px">{escape(title)}</text>{"".join(body)}</svg>'
+    )

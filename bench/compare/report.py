@@ -8,10 +8,11 @@ import table
 
 STYLE = """
 :root { --ink: #1d2330; --soft: #667085; --line: #d8dce5; --back: #fff; --band: #f5f6f9; --good: #12805c; --bad: #b42318;
-  --heddle: #d6336c; --mpich5: #1c7ed6; --mpich4: #6741d9; --openmpi5: #e8590c; --intel: #2b8a3e; }
+  --heddle: #d6336c; --mpich5: #1c7ed6; --mpich4: #6741d9; --openmpi5: #e8590c; --intel: #2b8a3e; --baseline: #868e96;
+  --own: #d6336c; --shared: #1c7ed6; --everywhere: #868e96; --endpoints: #2b8a3e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #98a2b3; --line: #39404f; --back: #14171d;
   --band: #1c2028; --good: #4ade9f; --bad: #ff8a7a; --heddle: #ff6b9d; --mpich5: #66b2ff; --mpich4: #a78bfa;
-  --openmpi5: #ffa066; --intel: #69db7c; } }
+  --openmpi5: #ffa066; --intel: #69db7c; --baseline: #868e96; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); margin: 2rem auto;
   max-width: 76rem; padding: 0 1rem; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; } .soft { color: var(--soft); }
@@ -32,9 +33,18 @@ def cell_to_json(cell):
 
 
 def line_to_json(line):
-    return {"name": line.name, "title": line.title, "group": line.group, "unit": line.unit, "better": line.better,
-            "ours": cell_to_json(line.ours), "peers": {k: cell_to_json(c) for k, c in line.peers.items()},
-            "best": line.best, "ratio": line.ratio, "wants": [{"text": t, "met": m} for t, m in line.wants]}
+    return {
+        "name": line.name,
+        "title": line.title,
+        "group": line.group,
+        "unit": line.unit,
+        "better": line.better,
+        "ours": cell_to_json(line.ours),
+        "peers": {k: cell_to_json(c) for k, c in line.peers.items()},
+        "best": line.best,
+        "ratio": line.ratio,
+        "wants": [{"text": t, "met": m} for t, m in line.wants],
+    }
 
 
 def without_places(text, places):
@@ -59,11 +69,15 @@ def rows_html(data):
         cells += [td(row["peers"].get(k, {}), "best" if k == row["best"] else "") for k in data["peers"]]
         wants = ", ".join(
             f'<span class="{"met" if w["met"] else "missed" if w["met"] is False else "soft"}">'
-            f'{escape(w["text"])} {table.MARK[w["met"]]}</span>' for w in row["wants"])
+            f'{escape(w["text"])} {table.MARK[w["met"]]}</span>'
+            for w in row["wants"]
+        )
         cells += [f"<td>{escape(row['unit'])}</td>", f"<td>{table.number(row['ratio'])}</td>", f"<td>{wants}</td>"]
         out.append("<tr>" + "".join(cells) + "</tr>")
-    head = "".join(f"<th>{escape(t)}</th>" for t in
-                   ["", "Heddle", *[titles[k] for k in data["peers"]], "unit", "ours / best", "wanted"])
+    head = "".join(
+        f"<th>{escape(t)}</th>"
+        for t in ["", "Heddle", *[titles[k] for k in data["peers"]], "unit", "ours / best", "wanted"]
+    )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(out)}</tbody></table></div>'
 
 
@@ -99,23 +113,66 @@ def plots_html(data):
 
     lines("Latency, one way", r"sweep\.lat\.([1-9]\d*)", "bytes", "µs", x_log=True, y_log=True, x_bytes=True)
     lines("Bandwidth, window of 64", r"sweep\.bw\.(\d+)", "bytes", "GB/s", x_log=True, y_log=True, x_bytes=True)
-    for mode, title in (("own", "a communicator per thread"), ("shared", "one communicator"),
-                        ("everywhere", "ranks only"), ("endpoints", "endpoints")):
-        lines(f"Message rate against threads: {title}", rf"mt\.rate\.{mode}\.(\d+)", "threads (pairs)", "million/s",
-              x_log=True)
+    modes = (
+        ("own", "a communicator per thread"),
+        ("shared", "one communicator"),
+        ("everywhere", "ranks only"),
+        ("endpoints", "endpoints"),
+    )
+    # Heddle alone, all modes in one picture: paper 004's figures 10 and 11.
+    mode_names = dict(modes)
+    for what, pattern, x_label, more in (
+        ("threads", r"mt\.rate\.%s\.(\d+)", "threads (pairs)", {}),
+        ("size, 2 threads", r"mt\.size\.%s\.(\d+)", "bytes", {"y_log": True, "x_bytes": True}),
+    ):
+        series = {mode: series_of(data, pattern % mode).get("heddle", []) for mode in mode_names}
+        figures.append(
+            plot.lines(
+                f"Heddle, all modes: message rate against {what}",
+                series,
+                mode_names,
+                x_label,
+                "million/s",
+                x_log=True,
+                **more,
+            )
+        )
+    for mode, title in modes:
+        lines(
+            f"Message rate against threads: {title}",
+            rf"mt\.rate\.{mode}\.(\d+)",
+            "threads (pairs)",
+            "million/s",
+            x_log=True,
+        )
     lines("Messages to oneself against threads", r"mt\.self\.(\d+)", "threads", "million/s", x_log=True)
     for mode, title in (("own", "a communicator per thread"), ("shared", "one communicator")):
-        lines(f"Message rate by size, 2 threads: {title}", rf"mt\.size\.{mode}\.(\d+)", "bytes", "million/s", x_log=True,
-              y_log=True, x_bytes=True)
-        lines(f"Latency of all pairs at once: {title}", rf"mt\.lat\.{mode}\.(\d+)", "threads (pairs)", "µs", x_log=True,
-              y_log=True)
+        lines(
+            f"Message rate by size, 2 threads: {title}",
+            rf"mt\.size\.{mode}\.(\d+)",
+            "bytes",
+            "million/s",
+            x_log=True,
+            y_log=True,
+            x_bytes=True,
+        )
+        lines(
+            f"Latency of all pairs at once: {title}",
+            rf"mt\.lat\.{mode}\.(\d+)",
+            "threads (pairs)",
+            "µs",
+            x_log=True,
+            y_log=True,
+        )
         lines(f"Many senders, one receiver: {title}", rf"mt\.incast\.{mode}\.(\d+)", "senders", "million/s", x_log=True)
     for kind, title in (("posted", "posted receives"), ("unexpected", "unexpected messages")):
         lines(f"Latency with other {title} outstanding", rf"match\.{kind}\.(\d+)", title, "µs", x_log=True, y_log=True)
     counts = [r for r in data["rows"] if r["name"].startswith("instr.")]
     if counts:
-        bars = [(r["title"], {k: c["value"] for k, c in (("heddle", r["ours"]), *r["peers"].items()) if "value" in c})
-                for r in counts]
+        bars = [
+            (r["title"], {k: c["value"] for k, c in (("heddle", r["ours"]), *r["peers"].items()) if "value" in c})
+            for r in counts
+        ]
         figures.append(plot.bars("Instructions per message", bars, names))
     return '<div class="plots">' + "".join(f"<figure>{f}</figure>" for f in figures if f) + "</div>"
 
@@ -127,8 +184,10 @@ def how_html(data):
         used.append(f"<dt>{escape(library['title'])}</dt><dd>{escape(library['version'])}{settings}</dd>")
     for variant in data["variants"].values():
         env = " ".join(f"{k}={v}" for k, v in variant["env"].items())
-        used.append(f"<dt>{escape(variant['title'])}</dt><dd><code>{escape(env)}</code>, "
-                    "only in the rows of several threads, where the better of the two is shown and marked *</dd>")
+        used.append(
+            f"<dt>{escape(variant['title'])}</dt><dd><code>{escape(env)}</code>, "
+            "only in the rows of several threads, where the better of the two is shown and marked *</dd>"
+        )
     for key, why in data["lacking"].items():
         used.append(f"<dt>{escape(key)}</dt><dd>left out: {escape(why)}</dd>")
     return "<dl>" + "".join(used) + "</dl>"
@@ -142,8 +201,11 @@ def page(data):
     if m["load_before"] > 0.3 * m["cores"]:
         notes.append(f"The load was {m['load_before']} before anything ran: the times are noise.")
     if data["disturbed"]:
-        notes.append(f"{len(data['disturbed'])} of {len(data['results'])} jobs ran while other work used the machine: "
-                     + ", ".join(data["disturbed"]) + ".")
+        notes.append(
+            f"{len(data['disturbed'])} of {len(data['results'])} jobs ran while other work used the machine: "
+            + ", ".join(data["disturbed"])
+            + "."
+        )
     note = "".join(f'<p class="note">{escape(n)}</p>' for n in notes)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

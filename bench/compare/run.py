@@ -69,10 +69,17 @@ class Disturbance:
 
 def machine():
     load = os.getloadavg()[0]
-    revision = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
-    return {"cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(),
-            "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M"), "load_before": round(load, 2),
-            "revision": revision.stdout.strip()}
+    revision = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True
+    )
+    return {
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M"),
+        "load_before": round(load, 2),
+        "revision": revision.stdout.strip(),
+    }
 
 
 def select(jobs, rows, patterns):
@@ -85,14 +92,21 @@ def select(jobs, rows, patterns):
     return {name: job for name, job in jobs.items() if name in needed}, rows
 
 
-def gather_libraries(build, wanted, say):
+def gather_libraries(build, wanted, baseline, settings, say):
     found, lacking = {}, {}
-    ours = libs.heddle(build)
+    ours = libs.heddle(build, env=dict(s.split("=", 1) for s in settings))
     if ours:
         found["heddle"] = ours
     else:
         lacking["heddle"] = f"no {build}/bin/mpicc and mpiexec: run make first"
         say(f"Heddle is left out: {lacking['heddle']}")
+    if baseline:
+        other = libs.heddle(baseline, "baseline", "Heddle (baseline)")
+        if other:
+            found["baseline"] = other
+        else:
+            lacking["baseline"] = f"no {baseline}/bin/mpicc and mpiexec"
+            say(f"The baseline is left out: {lacking['baseline']}")
     have, missing = peers.ensure(build, [k for k in peers.ALL if not wanted or k in wanted], say)
     lacking.update(missing)
     for key in peers.ALL:
@@ -124,7 +138,7 @@ def libraries_of(job, found):
     """The libraries a job runs on, variants behind the library they vary."""
     chosen = []
     for key, library in found.items():
-        if job.libraries and key not in job.libraries:
+        if job.libraries and key.replace("baseline", "heddle") not in job.libraries:
             continue
         chosen.append(library)
         for name in job.variants:
@@ -169,8 +183,11 @@ def summary(job, rows, record, found):
     for key in found:
         if key in record:
             c = table.cell(results, job.name, key, row.key)
-            parts.append(f"{found[key].title.split(' 20')[0]} {table.number(c.value)}" if not c.error else
-                         f"{found[key].title} failed")
+            parts.append(
+                f"{found[key].title.split(' 20')[0]} {table.number(c.value)}"
+                if not c.error
+                else f"{found[key].title} failed"
+            )
     return f"{row.title}: {' · '.join(parts)} {row.unit}"
 
 
@@ -181,6 +198,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="rounds over all libraries (default: 3)")
     parser.add_argument("--quick", action="store_true", help="shorter measurements, one round: a look, not a claim")
     parser.add_argument("--peers", help="comma separated keys of the peers to run: " + ", ".join(peers.ALL))
+    parser.add_argument(
+        "--baseline",
+        metavar="BUILD",
+        help="another build of Heddle to run beside this one; it does " "not count as a peer",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a variable for Heddle (not the baseline), for experiments",
+    )
     parser.add_argument("--list", action="store_true", help="list the rows and end")
     parser.add_argument("--merge", action="store_true", help="keep the other jobs' figures of an earlier call")
     parser.add_argument("--output", help="directory for results.json and report.html (default: BUILD/bench)")
@@ -211,18 +240,23 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     programs = Path(options.build).resolve() / "bench/programs"
     about = machine()
-    found, lacking = gather_libraries(options.build, options.peers.split(",") if options.peers else None, say)
+    found, lacking = gather_libraries(
+        options.build, options.peers.split(",") if options.peers else None, options.baseline, options.set, say
+    )
     for library in found.values():
         try:
-            library.version = measure.identify(library, libs.compile_program(library, "bench/programs/version.c", programs,
-                                                                             ROOT))
+            library.version = measure.identify(
+                library, libs.compile_program(library, "bench/programs/version.c", programs, ROOT)
+            )
         except (measure.JobError, libs.CompileError) as error:
             library.version = f"did not start: {error}"
     for library in found.values():
         say(f"  {library.title:20} {library.version}")
     quiet_limit = 0.3 * about["cores"]
     if about["load_before"] > quiet_limit:
-        say(f"NOTE: the load is {about['load_before']} on {about['cores']} cores before anything runs: times will be noise")
+        say(
+            f"NOTE: the load is {about['load_before']} on {about['cores']} cores before anything runs: times will be noise"
+        )
 
     results, disturbances = {}, {}
     results_path = out / "results.json"
@@ -233,18 +267,29 @@ def main():
     rounds = 1 if options.quick else max(1, options.rounds)
     progress = Progress(len(jobs))
     variants = {k: (v[0], v[1]) for k, v in libs.VARIANTS.items()}
-    peer_keys = [k for k in peers.ALL if k in found]
+    peer_keys = [k for k in ("baseline", *peers.ALL) if k in found]
     titles = {k: library.title for k, library in found.items()}
 
     def save():
         lines = table.make_lines(rows, results, peer_keys, variants)
-        data = {"machine": about, "rounds": rounds, "quick": options.quick, "lacking": lacking,
-                "libraries": {k: {"title": l.title, "version": l.version,
-                                  "settings": {p: l.settings(p) for p in libs.PROFILES}} for k, l in found.items()},
-                "variants": {k: {"title": v[1], "base": v[0], "env": v[2]} for k, v in libs.VARIANTS.items()},
-                "peers": peer_keys, "disturbed": disturbances, "results": results,
-                "rows": [report.line_to_json(line) for line in lines]}
-        text = report.without_places(json.dumps(data, indent=1, ensure_ascii=False), [ROOT, Path(options.build).resolve()])
+        data = {
+            "machine": about,
+            "rounds": rounds,
+            "quick": options.quick,
+            "lacking": lacking,
+            "libraries": {
+                k: {"title": l.title, "version": l.version, "settings": {p: l.settings(p) for p in libs.PROFILES}}
+                for k, l in found.items()
+            },
+            "variants": {k: {"title": v[1], "base": v[0], "env": v[2]} for k, v in libs.VARIANTS.items()},
+            "peers": peer_keys,
+            "disturbed": disturbances,
+            "results": results,
+            "rows": [report.line_to_json(line) for line in lines],
+        }
+        text = report.without_places(
+            json.dumps(data, indent=1, ensure_ascii=False), [ROOT, Path(options.build).resolve()]
+        )
         results_path.write_text(text)
         (out / "report.html").write_text(report.page(json.loads(text)))
         return lines
@@ -269,8 +314,10 @@ def main():
     table.print_table(lines, peer_keys, titles, sys.stdout)
     if disturbances:
         worst = max(disturbances.values())
-        print(f"\nNOTE: {len(disturbances)} of {len(results)} jobs ran while other work used the machine (up to "
-              f"{100 * worst:.0f} % of it): do not trust their times.")
+        print(
+            f"\nNOTE: {len(disturbances)} of {len(results)} jobs ran while other work used the machine (up to "
+            f"{100 * worst:.0f} % of it): do not trust their times."
+        )
     print(f"\n{results_path}\n{out / 'report.html'}")
     return 0
 

@@ -64,7 +64,11 @@ def make_lines(rows, results, peer_keys, variants):
                         found = better_of(found, other, row.better)
             peers[key] = found
         line = Line(row.name, row.title, row.group, row.unit, row.better, ours, peers)
-        counted = {k: c for k, c in peers.items() if c.value is not None and (not row.against or k in row.against)}
+        counted = {
+            k: c
+            for k, c in peers.items()
+            if c.value is not None and k != "baseline" and (not row.against or k in row.against)
+        }
         if counted:
             pick = min if row.better == "lower" else max
             line.best = pick(counted, key=lambda k: counted[k].value)
@@ -74,6 +78,7 @@ def make_lines(rows, results, peer_keys, variants):
     by_name = {line.name: line for line in lines}
     sign = {"lower": "≤", "higher": "≥"}
     for row, line in zip(rows, lines):
+
         def met(value, limit, row=row):
             if value is None:
                 return None
@@ -82,8 +87,9 @@ def make_lines(rows, results, peer_keys, variants):
         if row.ratio:
             line.wants.append((f"{sign[row.better]} {row.ratio:g}×", met(line.ratio, row.ratio)))
         if row.absolute:
-            line.wants.append((f"{sign[row.better]} {row.absolute:g} {row.unit}".strip(),
-                               met(line.ours.value, row.absolute)))
+            line.wants.append(
+                (f"{sign[row.better]} {row.absolute:g} {row.unit}".strip(), met(line.ours.value, row.absolute))
+            )
         if row.own_ratio:
             base = by_name.get(row.own_row)
             value = None

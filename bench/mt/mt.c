@@ -38,28 +38,26 @@ struct Thread {
 static int rank, threads, mode, test, window, do_pin, sender, pin_units;
 static long size, iterations;
 static int stop;
-static struct Thread *all;
+static struct Thread* all;
 static pthread_barrier_t gate;
 
-static void rate(struct Thread *t, char *buffer, MPI_Request *requests, long n) {
+static void rate(struct Thread* t, char* buffer, MPI_Request* requests, long n) {
   char ack = 0;
   int count = (int)size;
   for (long i = 0; i < n; i++) {
     if (sender) {
-      for (int w = 0; w < window; w++)
-        MPI_Isend(buffer, count, MPI_BYTE, t->partner, t->tag, t->comm, &requests[w]);
+      for (int w = 0; w < window; w++) MPI_Isend(buffer, count, MPI_BYTE, t->partner, t->tag, t->comm, &requests[w]);
       MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
       MPI_Recv(&ack, 1, MPI_BYTE, t->partner, t->tag + 1, t->comm, MPI_STATUS_IGNORE);
     } else {
-      for (int w = 0; w < window; w++)
-        MPI_Irecv(buffer, count, MPI_BYTE, t->partner, t->tag, t->comm, &requests[w]);
+      for (int w = 0; w < window; w++) MPI_Irecv(buffer, count, MPI_BYTE, t->partner, t->tag, t->comm, &requests[w]);
       MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
       MPI_Send(&ack, 1, MPI_BYTE, t->partner, t->tag + 1, t->comm);
     }
   }
 }
 
-static void latency(struct Thread *t, char *buffer, long n) {
+static void latency(struct Thread* t, char* buffer, long n) {
   int count = (int)size;
   for (long i = 0; i < n; i++) {
     if (sender) {
@@ -73,23 +71,22 @@ static void latency(struct Thread *t, char *buffer, long n) {
 }
 
 // In every round each sender sends one window; the receiver takes all of them and acknowledges each sender.
-static void incast_send(struct Thread *t, char *buffer, MPI_Request *requests, long n) {
+static void incast_send(struct Thread* t, char* buffer, MPI_Request* requests, long n) {
   char ack;
   int target = mode == ENDPOINTS ? all[0].partner : t->partner;
   for (long i = 0; i < n; i++) {
-    for (int w = 0; w < window; w++)
-      MPI_Isend(buffer, (int)size, MPI_BYTE, target, t->tag, t->comm, &requests[w]);
+    for (int w = 0; w < window; w++) MPI_Isend(buffer, (int)size, MPI_BYTE, target, t->tag, t->comm, &requests[w]);
     MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
     MPI_Recv(&ack, 1, MPI_BYTE, target, t->tag + 1, t->comm, MPI_STATUS_IGNORE);
   }
 }
 
-static void incast_receive(char *buffer, MPI_Request *requests, long n) {
+static void incast_receive(char* buffer, MPI_Request* requests, long n) {
   char ack = 0;
   for (long i = 0; i < n; i++) {
     for (int w = 0; w < window; w++)
       for (int s = 0; s < threads; s++) {
-        MPI_Request *request = &requests[w * threads + s];
+        MPI_Request* request = &requests[w * threads + s];
         if (mode == OWN)
           MPI_Irecv(buffer, (int)size, MPI_BYTE, all[s].partner, all[s].tag, all[s].comm, request);
         else
@@ -103,9 +100,9 @@ static void incast_receive(char *buffer, MPI_Request *requests, long n) {
   }
 }
 
-static void work_once(struct Thread *t) {
-  char *buffer = calloc(1, (size_t)size + 1);
-  MPI_Request *requests = malloc((size_t)window * (size_t)threads * sizeof *requests);
+static void work_once(struct Thread* t) {
+  char* buffer = calloc(1, (size_t)size + 1);
+  MPI_Request* requests = malloc((size_t)window * (size_t)threads * sizeof *requests);
   if (!buffer || !requests) bench_fail("out of memory");
   if (test == RATE)
     rate(t, buffer, requests, iterations);
@@ -119,8 +116,8 @@ static void work_once(struct Thread *t) {
   free(buffer);
 }
 
-static void *work(void *argument) {
-  struct Thread *t = argument;
+static void* work(void* argument) {
+  struct Thread* t = argument;
   if (do_pin) bench_pin((sender ? 0 : threads) + t->index, pin_units);
   for (;;) {
     pthread_barrier_wait(&gate);
@@ -130,7 +127,7 @@ static void *work(void *argument) {
   }
 }
 
-static double run_all(void *state, long n) {
+static double run_all(void* state, long n) {
   (void)state;
   iterations = n;
   if (mode == EVERYWHERE) {
@@ -169,7 +166,7 @@ static void make_communicators(int communicators, int stride) {
     }
   } else if (mode == ENDPOINTS) {
 #ifdef HEDDLE_BENCH_ENDPOINTS
-    MPI_Comm *handles = malloc((size_t)threads * sizeof *handles);
+    MPI_Comm* handles = malloc((size_t)threads * sizeof *handles);
     MPIX_Comm_create_endpoints(MPI_COMM_WORLD, threads, MPI_INFO_NULL, handles);
     for (int i = 0; i < threads; i++) {
       all[i].comm = handles[i];
@@ -182,9 +179,9 @@ static void make_communicators(int communicators, int stride) {
   }
 }
 
-int main(int argc, char **argv) {
-  const char *mode_name = bench_option(argc, argv, "mode", "own");
-  const char *test_name = bench_option(argc, argv, "test", "rate");
+int main(int argc, char** argv) {
+  const char* mode_name = bench_option(argc, argv, "mode", "own");
+  const char* test_name = bench_option(argc, argv, "test", "rate");
   mode = strcmp(mode_name, "everywhere") == 0  ? EVERYWHERE
          : strcmp(mode_name, "shared") == 0    ? SHARED
          : strcmp(mode_name, "endpoints") == 0 ? ENDPOINTS
@@ -198,7 +195,7 @@ int main(int argc, char **argv) {
   window = (int)bench_option_long(argc, argv, "window", 64);
   do_pin = strcmp(bench_option(argc, argv, "pin", "block"), "block") == 0;
   pin_units = mode == EVERYWHERE ? ranks : 2 * threads;
-  const char *sizes = bench_option(argc, argv, "sizes", "8");
+  const char* sizes = bench_option(argc, argv, "sizes", "8");
   double seconds = bench_option_double(argc, argv, "seconds", 0.5);
   if (mode == EVERYWHERE ? ranks % 2 : ranks != 2) bench_fail("wrong number of ranks for this mode");
   if (mode == EVERYWHERE && test == INCAST) bench_fail("incast has no mode everywhere");

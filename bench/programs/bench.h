@@ -20,7 +20,7 @@ static inline double bench_now(void) {
 }
 
 /// The text after `--name=`, or `fallback` where the option was not given.
-static inline const char *bench_option(int argc, char **argv, const char *name, const char *fallback) {
+static inline const char* bench_option(int argc, char** argv, const char* name, const char* fallback) {
   size_t length = strlen(name);
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], "--", 2) == 0 && strncmp(argv[i] + 2, name, length) == 0 && argv[i][2 + length] == '=')
@@ -29,20 +29,20 @@ static inline const char *bench_option(int argc, char **argv, const char *name, 
   return fallback;
 }
 
-static inline long bench_option_long(int argc, char **argv, const char *name, long fallback) {
-  const char *text = bench_option(argc, argv, name, NULL);
+static inline long bench_option_long(int argc, char** argv, const char* name, long fallback) {
+  const char* text = bench_option(argc, argv, name, NULL);
   return text ? strtol(text, NULL, 0) : fallback;
 }
 
-static inline double bench_option_double(int argc, char **argv, const char *name, double fallback) {
-  const char *text = bench_option(argc, argv, name, NULL);
+static inline double bench_option_double(int argc, char** argv, const char* name, double fallback) {
+  const char* text = bench_option(argc, argv, name, NULL);
   return text ? strtod(text, NULL) : fallback;
 }
 
 /// Takes the next number of a comma separated list and moves `*list` behind it; -1 at its end.
-static inline long bench_next_number(const char **list) {
+static inline long bench_next_number(const char** list) {
   if (!**list) return -1;
-  char *end;
+  char* end;
   long value = strtol(*list, &end, 0);
   if (end == *list) {
     fprintf(stderr, "not a list of numbers: %s\n", *list);
@@ -53,13 +53,13 @@ static inline long bench_next_number(const char **list) {
 }
 
 /// One figure; call it on rank 0.
-static inline void bench_report(const char *key, double value) {
+static inline void bench_report(const char* key, double value) {
   printf("RESULT %s %.9g\n", key, value);
   fflush(stdout);
 }
 
 /// A wrong use or a wrong result: ends the job, so that no figure of a broken run is kept.
-static inline void bench_fail(const char *why) {
+static inline void bench_fail(const char* why) {
   fprintf(stderr, "benchmark failed: %s\n", why);
   fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, 3);
@@ -67,8 +67,8 @@ static inline void bench_fail(const char *why) {
 }
 
 /// Starts MPI at the level named by `--thread=single|funneled|serialized|multiple`.
-static inline void bench_init(int *argc, char ***argv, const char *default_level) {
-  const char *name = bench_option(*argc, *argv, "thread", default_level);
+static inline void bench_init(int* argc, char*** argv, const char* default_level) {
+  const char* name = bench_option(*argc, *argv, "thread", default_level);
   int wanted = strcmp(name, "multiple") == 0     ? MPI_THREAD_MULTIPLE
                : strcmp(name, "serialized") == 0 ? MPI_THREAD_SERIALIZED
                : strcmp(name, "funneled") == 0   ? MPI_THREAD_FUNNELED
@@ -78,27 +78,27 @@ static inline void bench_init(int *argc, char ***argv, const char *default_level
   if (provided < wanted) bench_fail("the library does not provide the thread level asked for");
 }
 
-static inline int bench_compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
+static inline int bench_compare_doubles(const void* a, const void* b) {
+  double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
 /// Sorts `values` and returns the middle one.
-static inline double bench_median(double *values, int count) {
+static inline double bench_median(double* values, int count) {
   qsort(values, (size_t)count, sizeof *values, bench_compare_doubles);
   return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
 /// The work to measure: does it `iterations` times. It returns the seconds to take off the measured time (work of
 /// the benchmark's own, such as filling a buffer), or 0.
-typedef double (*bench_body)(void *state, long iterations);
+typedef double (*bench_body)(void* state, long iterations);
 
 enum { BENCH_BATCHES = 7 };
 
 /// Seconds per iteration on rank 0 of `comm`: the median of seven batches that together take about `seconds`.
 /// Collective over `comm`; the result is valid on rank 0. The number of iterations is found by doubling, which also
 /// warms everything up, and agreed by broadcast.
-static inline double bench_measure(MPI_Comm comm, bench_body body, void *state, double seconds) {
+static inline double bench_measure(MPI_Comm comm, bench_body body, void* state, double seconds) {
   int rank;
   MPI_Comm_rank(comm, &rank);
   double batch_seconds = seconds / BENCH_BATCHES;

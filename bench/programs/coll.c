@@ -9,25 +9,25 @@
 struct Test {
   int ranks;
   int count;
-  void *send;
-  void *receive;
+  void* send;
+  void* receive;
 };
 
-static double barrier(void *state, long iterations) {
+static double barrier(void* state, long iterations) {
   (void)state;
   for (long i = 0; i < iterations; i++) MPI_Barrier(MPI_COMM_WORLD);
   return 0;
 }
 
-static double allreduce(void *state, long iterations) {
-  struct Test *t = state;
+static double allreduce(void* state, long iterations) {
+  struct Test* t = state;
   for (long i = 0; i < iterations; i++)
     MPI_Allreduce(t->send, t->receive, t->count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return 0;
 }
 
-static double bcast(void *state, long iterations) {
-  struct Test *t = state;
+static double bcast(void* state, long iterations) {
+  struct Test* t = state;
   int root = 0;
   for (long i = 0; i < iterations; i++) {
     MPI_Bcast(t->send, t->count, MPI_BYTE, root, MPI_COMM_WORLD);
@@ -36,21 +36,21 @@ static double bcast(void *state, long iterations) {
   return 0;
 }
 
-static double alltoall(void *state, long iterations) {
-  struct Test *t = state;
+static double alltoall(void* state, long iterations) {
+  struct Test* t = state;
   for (long i = 0; i < iterations; i++)
     MPI_Alltoall(t->send, t->count, MPI_BYTE, t->receive, t->count, MPI_BYTE, MPI_COMM_WORLD);
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
   int rank;
   struct Test t;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &t.ranks);
-  const char *op = bench_option(argc, argv, "op", "barrier");
-  const char *sizes = bench_option(argc, argv, "sizes", "8");
+  const char* op = bench_option(argc, argv, "op", "barrier");
+  const char* sizes = bench_option(argc, argv, "sizes", "8");
   double seconds = bench_option_double(argc, argv, "seconds", 0.3);
   int reduces = strcmp(op, "allreduce") == 0;
   bench_body body = reduces                       ? allreduce

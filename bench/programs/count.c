@@ -20,7 +20,7 @@ enum { BURST = 32 };
 static int rank, tell = -1, hear = -1;
 static MPI_Comm comm;
 
-static void open_pipes(const char *directory) {
+static void open_pipes(const char* directory) {
   char path[2][4096];
   for (int i = 0; i < 2; i++) snprintf(path[i], sizeof path[i], "%s/to%d", directory, i);
   // Opened read-write, so that neither end waits for the other in open().
@@ -39,7 +39,7 @@ static void hear_partner(void) {
   if (read(hear, &c, 1) != 1) bench_fail("pipe broken");
 }
 
-__attribute__((noinline)) void counted_region(const char *test, long repeat) {
+__attribute__((noinline)) void counted_region(const char* test, long repeat) {
   long out = 1, in[BURST];
   MPI_Request requests[BURST];
   if (strcmp(test, "self") == 0) {
@@ -77,11 +77,11 @@ __attribute__((noinline)) void counted_region(const char *test, long repeat) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const char *test = bench_option(argc, argv, "test", "self");
-  const char *pipes = bench_option(argc, argv, "pipes", NULL);
+  const char* test = bench_option(argc, argv, "test", "self");
+  const char* pipes = bench_option(argc, argv, "pipes", NULL);
   int self = strncmp(test, "self", 4) == 0;
   MPI_Comm_dup(self ? MPI_COMM_SELF : MPI_COMM_WORLD, &comm);
   if (!self) {

@@ -11,7 +11,7 @@ static double cpu_seconds(void) {
          1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

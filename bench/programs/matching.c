@@ -11,7 +11,7 @@ enum { PING = 1, FIRST_OTHER = 100 };
 
 static int rank, peer;
 
-static double ping_pong(void *state, long iterations) {
+static double ping_pong(void* state, long iterations) {
   long word = 0;
   (void)state;
   for (long i = 0; i < iterations; i++) {
@@ -26,16 +26,16 @@ static double ping_pong(void *state, long iterations) {
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   peer = 1 - rank;
   int posted = strcmp(bench_option(argc, argv, "kind", "posted"), "posted") == 0;
-  const char *depths = bench_option(argc, argv, "depths", "1,10,100,1000,10000,100000");
+  const char* depths = bench_option(argc, argv, "depths", "1,10,100,1000,10000,100000");
   double seconds = bench_option_double(argc, argv, "seconds", 0.2);
   for (long depth; (depth = bench_next_number(&depths)) >= 0;) {
-    long *words = calloc((size_t)depth + 1, sizeof *words);
-    MPI_Request *requests = malloc(((size_t)depth + 1) * sizeof *requests);
+    long* words = calloc((size_t)depth + 1, sizeof *words);
+    MPI_Request* requests = malloc(((size_t)depth + 1) * sizeof *requests);
     if (!words || !requests) bench_fail("out of memory");
     long out = rank;
     for (long i = 0; i < depth; i++) {

@@ -17,18 +17,18 @@ struct Test {
   int window;
   int keep_write_time;
   unsigned char stamp;
-  char *send;
-  char *receive;
-  MPI_Request *requests;
+  char* send;
+  char* receive;
+  MPI_Request* requests;
 };
 
-static char *allocate(const char *kind, size_t bytes) {
-  void *memory = NULL;
+static char* allocate(const char* kind, size_t bytes) {
+  void* memory = NULL;
   if (strcmp(kind, "alloc_mem") == 0) {
     MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory);
   } else if (strcmp(kind, "malloc") == 0) {
     memory = malloc(bytes + 4096);
-    if (memory) memory = (void *)(((size_t)memory + 4095) & ~(size_t)4095);
+    if (memory) memory = (void*)(((size_t)memory + 4095) & ~(size_t)4095);
   } else {
     bench_fail("--buffer is malloc or alloc_mem");
   }
@@ -37,14 +37,14 @@ static char *allocate(const char *kind, size_t bytes) {
   return memory;
 }
 
-static double fill(struct Test *t, char *buffer) {
+static double fill(struct Test* t, char* buffer) {
   double start = bench_now();
   memset(buffer, ++t->stamp, (size_t)t->size);
   return bench_now() - start;
 }
 
-static double ping_pong(void *state, long iterations) {
-  struct Test *t = state;
+static double ping_pong(void* state, long iterations) {
+  struct Test* t = state;
   double writing = 0;
   int count = (int)t->size;
   if (t->rank == 0) {
@@ -68,14 +68,14 @@ static double ping_pong(void *state, long iterations) {
   return t->keep_write_time ? 0 : writing + others;
 }
 
-static double windows(void *state, long iterations) {
-  struct Test *t = state;
+static double windows(void* state, long iterations) {
+  struct Test* t = state;
   int count = (int)t->size;
   char ack = 0;
   for (long i = 0; i < iterations; i++) {
     if (t->rank == 0) {
       for (int w = 0; w < t->window; w++) {
-        char *buffer = t->send;
+        char* buffer = t->send;
         if (t->fresh) {
           buffer += (size_t)w * (size_t)t->size;
           memset(buffer, ++t->stamp, (size_t)t->size);
@@ -86,7 +86,7 @@ static double windows(void *state, long iterations) {
       MPI_Recv(&ack, 1, MPI_BYTE, t->peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
       for (int w = 0; w < t->window; w++) {
-        char *buffer = t->receive + (t->fresh ? (size_t)w * (size_t)t->size : 0);
+        char* buffer = t->receive + (t->fresh ? (size_t)w * (size_t)t->size : 0);
         MPI_Irecv(buffer, count, MPI_BYTE, t->peer, 1, MPI_COMM_WORLD, &t->requests[w]);
       }
       MPI_Waitall(t->window, t->requests, MPI_STATUSES_IGNORE);
@@ -97,7 +97,7 @@ static double windows(void *state, long iterations) {
 }
 
 /// A benchmark of a library that loses bytes is worth nothing: one message of the measured kind is checked.
-static void verify(struct Test *t) {
+static void verify(struct Test* t) {
   for (long i = 0; i < t->size; i++) t->send[i] = (char)(i * 7 + t->rank);
   MPI_Sendrecv(t->send, (int)t->size, MPI_BYTE, t->peer, 3, t->receive, (int)t->size, MPI_BYTE, t->peer, 3,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -105,7 +105,7 @@ static void verify(struct Test *t) {
     if (t->receive[i] != (char)(i * 7 + t->peer)) bench_fail("received bytes differ from those sent");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
   int ranks;
   struct Test t = {.fresh = strcmp(bench_option(argc, argv, "touch", "untouched"), "fresh") == 0};
@@ -113,9 +113,9 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (ranks != 2) bench_fail("p2p needs two ranks");
   t.peer = 1 - t.rank;
-  const char *test = bench_option(argc, argv, "test", "latency");
-  const char *kind = bench_option(argc, argv, "buffer", "malloc");
-  const char *sizes = bench_option(argc, argv, "sizes", "8");
+  const char* test = bench_option(argc, argv, "test", "latency");
+  const char* kind = bench_option(argc, argv, "buffer", "malloc");
+  const char* sizes = bench_option(argc, argv, "sizes", "8");
   double seconds = bench_option_double(argc, argv, "seconds", 0.3);
   t.window = (int)bench_option_long(argc, argv, "window", 64);
   t.requests = malloc((size_t)t.window * sizeof *t.requests);

@@ -23,8 +23,8 @@ struct Pair {
 struct Test {
   MPI_Datatype type;
   int count;
-  char *user;
-  char *packed;
+  char* user;
+  char* packed;
   int packed_size;
   int pack;
 };
@@ -62,8 +62,8 @@ static MPI_Datatype make_struct(void) {
   return all;
 }
 
-static double run(void *state, long iterations) {
-  struct Test *t = state;
+static double run(void* state, long iterations) {
+  struct Test* t = state;
   for (long i = 0; i < iterations; i++) {
     int position = 0;
     if (t->pack)
@@ -74,9 +74,9 @@ static double run(void *state, long iterations) {
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
-  const char *name = bench_option(argc, argv, "type", "vector8");
+  const char* name = bench_option(argc, argv, "type", "vector8");
   double seconds = bench_option_double(argc, argv, "seconds", 0.2);
   struct Test t = {.count = 1};
   if (strcmp(name, "vector8") == 0)

@@ -20,9 +20,9 @@ static long iterations;
 static int stop;
 static pthread_barrier_t gate;
 
-static void messages(struct Thread *t, long n) {
+static void messages(struct Thread* t, long n) {
   char *out = calloc(1, (size_t)count + 1), *in = calloc(1, (size_t)count + 1);
-  MPI_Request *requests = malloc(2 * (size_t)window * sizeof *requests);
+  MPI_Request* requests = malloc(2 * (size_t)window * sizeof *requests);
   int tag = t->index;
   if (use_recv) {
     for (long i = 0; i < n; i++) {
@@ -42,8 +42,8 @@ static void messages(struct Thread *t, long n) {
   free(out);
 }
 
-static void *work(void *argument) {
-  struct Thread *t = argument;
+static void* work(void* argument) {
+  struct Thread* t = argument;
   if (do_pin) bench_pin(t->index, threads);
   for (;;) {
     pthread_barrier_wait(&gate);
@@ -53,7 +53,7 @@ static void *work(void *argument) {
   }
 }
 
-static double run_all(void *state, long n) {
+static double run_all(void* state, long n) {
   iterations = n;
   if (threads == 1) {
     messages(state, n);
@@ -65,7 +65,7 @@ static double run_all(void *state, long n) {
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   threads = (int)bench_option_long(argc, argv, "threads", 1);
   bench_init(&argc, &argv, threads > 1 ? "multiple" : "single");
   count = (int)bench_option_long(argc, argv, "size", 8);
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
   use_recv = strcmp(bench_option(argc, argv, "style", "irecv"), "recv") == 0;
   do_pin = strcmp(bench_option(argc, argv, "pin", "block"), "block") == 0;
   int own = strcmp(bench_option(argc, argv, "comm", "own"), "own") == 0;
-  struct Thread *all = calloc((size_t)threads, sizeof *all);
+  struct Thread* all = calloc((size_t)threads, sizeof *all);
   pthread_barrier_init(&gate, NULL, (unsigned)threads);
   for (int i = 0; i < threads; i++) {
     all[i].index = i;

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Puts the comparison table into README.md, between its two marks, from BUILD/bench/results.json.
+
+    python3 bench/compare/readme.py --build build [--readme README.md]
+
+The marks are the lines `<!-- comparison: begin -->` and `<!-- comparison: end -->`; what stands between them is replaced.
+Quick and disturbed runs are refused unless --force is given: a claim needs a quiet machine.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import table
+
+BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
+ROWS = [
+    "lat.8",
+    "lat.1K",
+    "lat.64K.malloc.fresh",
+    "lat.1M.malloc.fresh",
+    "lat.1M.heap.fresh",
+    "rate.8",
+    "bw.1M.malloc.untouched",
+    "self.1",
+    "mt.self.2",
+    "instr.self",
+    "mt.rate.own.2",
+    "mt.rate.shared.2",
+    "mt.lat.own.2",
+    "coll.allreduce.8",
+    "coll.barrier.0",
+    "storm",
+    "start.2",
+    "start.64",
+    "idle",
+]
+
+
+def make_table(data):
+    """The table as Markdown; rows without a figure of ours are left out."""
+    titles = [data["libraries"][k]["title"] for k in data["peers"]]
+    lines = ["| " + " | ".join(["", "Heddle", *titles, "Heddle / best"]) + " |", "|---|" + "--:|" * (len(titles) + 2)]
+    rows = {r["name"]: r for r in data["rows"]}
+    for name in ROWS:
+        row = rows.get(name)
+        if not row or "value" not in row["ours"]:
+            continue
+        unit = f", {row['unit']}" if row["unit"] else ""
+        title = row["title"]
+        if row["group"].startswith("Message rate 8 B, 2 ranks"):
+            title = f"message rate 8 B, 2 ranks × T threads, {title}"
+        elif row["group"].startswith(("Messages to oneself", "Instructions")):
+            what = "messages" if row["unit"] else "instructions a message"
+            title = f"{what} to oneself, {title.removeprefix('to oneself: ')}"
+        elif row["group"].startswith("Latency 8 B, T pairs"):
+            title = f"latency 8 B, T pairs of threads, {title}"
+        cells = [f"**{table.number(row['ours']['value'])}**"]
+        for key in data["peers"]:
+            cell = row["peers"].get(key, {})
+            cells.append(table.number(cell.get("value")) + ("*" if cell.get("variant") else ""))
+        ratio = f"{table.number(row['ratio'])} ×" if row["ratio"] is not None else ""
+        lines.append("| " + " | ".join([title + unit, *cells, ratio]) + " |")
+    m = data["machine"]
+    lines.append("")
+    lines.append(
+        f"{m['cpu']}, {m['cores']} cores, {m['date'][:10]}, medians of {data['rounds']} rounds, the libraries in turn; "
+        "“best” is the best of the peers that the row is judged against. How: [docs/benchmarks.md]"
+        "(docs/benchmarks.md); again: `make bench`."
+    )
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--readme", default="README.md")
+    parser.add_argument("--force", action="store_true", help="take figures of a quick or disturbed run too")
+    options = parser.parse_args()
+    results = Path(options.build) / "bench/results.json"
+    if not results.exists():
+        print(f"no {results}: run make bench first", file=sys.stderr)
+        return 1
+    data = json.loads(results.read_text())
+    if (data["quick"] or data["disturbed"]) and not options.force:
+        print("these figures come from a quick run or a machine that was not idle; --force takes them", file=sys.stderr)
+        return 1
+    readme = Path(options.readme)
+    text = readme.read_text()
+    if BEGIN not in text or END not in text:
+        print(f"{readme} has no lines {BEGIN} and {END}", file=sys.stderr)
+        return 1
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    readme.write_text(f"{before}{BEGIN}\n{make_table(data)}\n{END}{after}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
