@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/attribute.hpp"
+#include "core/errhandler.hpp"
 #include "core/group.hpp"
 #include "core/handle.hpp"
 #include "vci/address.hpp"
@@ -17,9 +18,23 @@ namespace coll {
 struct CommState;  // what the collectives keep per communicator (node layout, flags, …); owned by coll/
 }
 
-/// The 64-bit name of a message space: the leader's globally unique process number (high 32 bits), the leader's
-/// counter (31 bits), and in the lowest bit 0 for user messages, 1 for the collectives' own. Never reused. \see §7
+struct Topology;  // cartesian, graph, dist_graph: core/topology.hpp
+
+/// The 64-bit name of a message space: the leader's globally unique process number (high 32 bits, below 2^30), the leader's
+/// counter (31 bits), and in the lowest bit 0 for user messages, 1 for the collectives' own. Never reused. Bit 63 marks the
+/// space in which communicators are made out of this one (core/comm_create.cpp). \see §7
 using ContextId = std::uint64_t;
+inline constexpr ContextId creation_space = ContextId{1} << 63;
+inline constexpr ContextId string_space = ContextId{3} << 62;  ///< MPI_Comm_create_from_group: named by a hash
+
+/// What the user asserted of a communicator's use (info keys mpi_assert_*), as bits of Comm::assertions.
+enum Assertion : std::uint32_t {
+  assert_no_any_tag = 1,
+  assert_no_any_source = 2,
+  assert_exact_length = 4,
+  assert_allow_overtaking = 8,
+  assert_strict_persistent_collective_ordering = 16,
+};
 
 /// One communicator as seen by one of its endpoints (a rank).
 ///
@@ -41,16 +56,22 @@ struct Comm : Object {
   Comm* local_comm = nullptr;     ///< intercommunicators only: the local group's own communicator, owned
 
   std::uintptr_t predefined_value = 0;
-  std::atomic<Errhandler*> errhandler{nullptr};  ///< owned reference; nullptr means the default (ARE_FATAL)
+  ErrhandlerSlot errhandler;                      ///< empty means the default (ARE_FATAL)
+  std::atomic<std::uint32_t> assertions{0};       ///< bits of Assertion, set by hints
+  std::atomic<bool> user_freed{false};            ///< MPI_Comm_free was called; only references inside the library are left
   std::atomic<std::uint32_t> next_collective{0};  ///< tag of the next collective; same on all ranks by the standard's ordering rule
-  std::atomic<std::uint32_t> next_child{0};       ///< counter for the ids of communicators that this rank leads
 
   std::mutex mutex;            ///< guards name, info, attributes
   char name[MPI_MAX_OBJECT_NAME] = {};
-  Info* info = nullptr;        ///< owned; hints given by the user, as the library took them
+  Info* info = nullptr;        ///< owned; hints given by the user, as the library took them (core/hints.hpp)
   AttributeMap attributes;
   std::atomic<coll::CommState*> coll_state{nullptr};
-  void* topology = nullptr;    ///< cartesian, graph, dist_graph: core/topology (chapter not built yet)
+  Topology* topology = nullptr;  ///< owned, immutable after creation; nullptr: none
+
+  Comm();
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+  ~Comm();
 
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return predefined_value; }
 
@@ -66,21 +87,44 @@ template <>
 struct HandleTraits<Comm> {
   using handle = MPI_Comm;
   static Comm* builtin(std::uintptr_t value) noexcept {
-    if (value == reinterpret_cast<std::uintptr_t>(MPI_COMM_WORLD)) return &comm_world;
-    if (value == reinterpret_cast<std::uintptr_t>(MPI_COMM_SELF)) return &comm_self;
-    return nullptr;
+    Comm* comm = value == reinterpret_cast<std::uintptr_t>(MPI_COMM_WORLD)  ? &comm_world
+                 : value == reinterpret_cast<std::uintptr_t>(MPI_COMM_SELF) ? &comm_self
+                                                                            : nullptr;
+    return comm && comm->is(Kind::comm) ? comm : nullptr;  // they exist between MPI_Init and MPI_Finalize only
   }
 };
 
 /// Makes a communicator object out of parts whose ids are already agreed: takes over the reference to `group`.
-/// Attributes, name, info and error handler are the caller's to set. nullptr when memory is out.
+/// Attributes, name, info and error handler are the caller's to set. nullptr when memory is out (`group` is released then).
 Comm* make_comm(ContextId context, Group* group, int rank) noexcept;
+/// Sets the context id, and what follows from it, of a communicator that was made before the id was known.
+void set_context(Comm& comm, ContextId context) noexcept;
 
+/// Reference counting that skips MPI_COMM_WORLD and MPI_COMM_SELF (nothing that all threads share is written on the path).
+inline void retain_comm(Comm& comm) noexcept { if (!comm.predefined) comm.retain(); }
 /// Drops a reference; destroys the communicator with the last one (attribute delete callbacks ran before, in MPI_Comm_free).
 void release_comm(Comm* comm) noexcept;
 
-/// A fresh context id led by this process. Lock-free.
+/// MPI_Comm_free and MPI_Comm_disconnect, but for waiting: runs the delete callbacks, then drops the user's reference.
+int free_comm(Comm& comm) noexcept;
+
+/// A fresh context id led by this process; 0 after two billion of them (an error code says so: `out_of_contexts`). Lock-free.
 ContextId new_context_id() noexcept;
+int out_of_contexts() noexcept;
+
+/// Makes and ends MPI_COMM_WORLD and MPI_COMM_SELF. Called by MPI_Init and MPI_Finalize.
+int make_predefined_comms() noexcept;
+void end_predefined_comms() noexcept;
+
+inline AttributeOwner attributes_of(Comm& comm) noexcept {
+  return {KeyvalKind::comm, to_handle(&comm), comm.attributes, comm.mutex};
+}
+
+/// MPI_Comm_set_name, cut to MPI_MAX_OBJECT_NAME-1 characters.
+void set_comm_name(Comm& comm, const char* name) noexcept;
+
+/// MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL.
+int compare_comms(const Comm& a, const Comm& b) noexcept;
 
 inline Address Comm::address(int r) const noexcept {
   const Group& g = inter ? *remote_group : *group;

@@ -1,6 +1,7 @@
 // Groups: ordered sets of endpoints, stored through the most compressed map that fits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -9,25 +10,42 @@
 
 namespace heddle {
 
-/// The ranks of a group and who they are. Immutable once made; shared by reference count.
+class MemberIndex;  // core/group_index.hpp: from member to rank
+
+/// The ranks of a group and who they are. Immutable once made; shared by reference count inside the library.
 ///
-/// Storage: `stride` covers identity, offset and stride (rank r is process first + r*stride) in 16 bytes; `table` is the
-/// general case. The maker functions choose. An endpoint group (threads issue) also has a table of VCIs.
+/// Storage: `first`/`stride` covers identity, offset and stride (rank r is process first + r*stride) in 16 bytes; `table` is
+/// the general case. The maker functions choose. An endpoint group also has a table of VCIs. A user's handle is always an
+/// object of its own (`clone_group` shares the tables), so that a handle freed twice is detected and never pulls the group
+/// from under a communicator.
 struct Group : Object {
   static constexpr Kind object_kind = Kind::group;
 
   int size = 0;
   int rank = MPI_UNDEFINED;  ///< of this process (or endpoint) in the group
   std::int64_t first = 0, stride = 1;
-  std::unique_ptr<ProcessIndex[]> table;         ///< null: first + r*stride
-  std::unique_ptr<std::uint16_t[]> endpoint_vci; ///< null: the VCI follows from the context id
+  std::shared_ptr<const ProcessIndex[]> table;         ///< null: first + r*stride
+  std::shared_ptr<const std::uint16_t[]> endpoint_vci; ///< null: the VCI follows from the context id
+  static constexpr std::uint16_t no_endpoint = 0xffff; ///< in endpoint_vci, of a member that is a plain process
   std::uintptr_t predefined_value = 0;
+  mutable std::atomic<MemberIndex*> by_member{nullptr}; ///< made by the first look-up in a tabled group; owned
+
+  Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group();
 
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return predefined_value; }
   [[nodiscard]] ProcessIndex process(int r) const noexcept {
     return table ? table[r] : static_cast<ProcessIndex>(first + r * stride);
   }
   [[nodiscard]] inline Address address(int r, std::uint64_t context) const noexcept;
+
+  /// Who rank `r` is, as one number: the process and, for an endpoint, its VCI. Equal for equal members only.
+  [[nodiscard]] std::uint64_t member(int r) const noexcept {
+    return std::uint64_t{process(r)} << 16 | (endpoint_vci ? static_cast<std::uint16_t>(endpoint_vci[r] + 1) : 0);
+  }
+  [[nodiscard]] bool strided() const noexcept { return !table && !endpoint_vci; }
 };
 
 extern Group group_empty;
@@ -54,10 +72,39 @@ inline Address Group::address(int r, std::uint64_t context) const noexcept {
   return {p, vci_of_context(context, vcis_of(p))};
 }
 
-/// Makes a group of `n` processes given in rank order, compressing the map. nullptr when memory is out.
-Group* make_group(const ProcessIndex* processes, int n) noexcept;
+/// Makes a group of `n` processes given in rank order, compressing the map; `rank` is that of this process, looked up
+/// when it is `find_self`. `group_empty` for n = 0, nullptr when memory is out.
+inline constexpr int find_self = -1;
+Group* make_group(const ProcessIndex* processes, int n, int rank = find_self) noexcept;
 /// Makes the group {first, first+stride, …}.
 Group* make_strided_group(std::int64_t first, std::int64_t stride, int n) noexcept;
+/// Drops a reference (predefined: nothing happens).
 void release_group(Group* group) noexcept;
+/// One more reference to `group` (predefined: nothing happens). Returns it.
+Group* retain_group(Group* group) noexcept;
+/// A new object with the same members: what a user's handle refers to. nullptr when memory is out.
+Group* clone_group(const Group& group) noexcept;
+
+/// The rank of `member` in `group`, or MPI_UNDEFINED. O(1) after the first look-up in a tabled group. Thread-safe.
+int rank_of_member(const Group& group, std::uint64_t member) noexcept;
+/// The same for a process of a group without endpoints.
+inline int rank_of_process(const Group& group, ProcessIndex process) noexcept {
+  return rank_of_member(group, std::uint64_t{process} << 16);
+}
+
+/// True when both have the same members in the same order; constant time for strided and shared maps.
+bool same_members(const Group& a, const Group& b) noexcept;
+
+/// The set operations of MPI-5.0 §7.3. Cost O(n) time; strided results of strided groups stay strided. Results are new
+/// objects or `group_empty`. Return an error code.
+int compare_groups(const Group& a, const Group& b) noexcept;  ///< MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL
+int group_union(const Group& a, const Group& b, Group** out) noexcept;
+int group_intersection(const Group& a, const Group& b, Group** out) noexcept;
+int group_difference(const Group& a, const Group& b, Group** out) noexcept;
+int group_incl(const Group& group, int n, const int* ranks, Group** out) noexcept;
+int group_excl(const Group& group, int n, const int* ranks, Group** out) noexcept;
+int group_range_incl(const Group& group, int n, const int (*ranges)[3], Group** out) noexcept;
+int group_range_excl(const Group& group, int n, const int (*ranges)[3], Group** out) noexcept;
+int translate_ranks(const Group& from, int n, const int* ranks, const Group& to, int* out) noexcept;
 
 }  // namespace heddle

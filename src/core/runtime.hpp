@@ -8,11 +8,15 @@
 
 namespace heddle {
 
+namespace sys {
+struct Bootstrap;
+}
+
 /// What is known once the job is known. Written once by `start_runtime`, read freely.
 struct Runtime {
   int rank = 0, size = 1;          ///< in MPI_COMM_WORLD
   int local_rank = 0, local_size = 1;
-  int appnum = MPI_UNDEFINED, universe_size = 0;
+  int appnum = MPI_UNDEFINED, universe_size = MPI_UNDEFINED;  ///< MPI_UNDEFINED: the launcher does not say
   int thread_level = MPI_THREAD_SINGLE;  ///< provided
   bool threads = false;            ///< MPI_THREAD_MULTIPLE: locks are taken
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
@@ -27,13 +31,32 @@ Phase world_phase() noexcept;
 bool is_running() noexcept;
 
 /// Brings the job up (bootstrap, segment, VCIs); counted: nested calls (sessions, world) return at once. Error code.
+/// A level above the one in force raises it. Thread-safe.
 int start_runtime(int required_thread_level) noexcept;
-/// The last call tears everything down.
+/// The last call tears everything down, after what this process has sent is on its way.
 int stop_runtime() noexcept;
+
+/// MPI_Init, MPI_Init_thread and MPI_Finalize. \see MPI-5.0 §11.2
+int init_world(int required_thread_level) noexcept;
+int finalize_world() noexcept;
+/// The level that MPI_Init asks for (parameter HEDDLE_THREAD_LEVEL).
+int default_thread_level() noexcept;
+/// True in the thread that called MPI_Init.
+bool is_main_thread() noexcept;
+
+/// What the launcher said. \pre is_running()
+const sys::Bootstrap& job() noexcept;
 
 /// True when the process runs on the same node as this one (shared memory reaches it).
 bool is_local(ProcessIndex process) noexcept;
 /// A number equal for exactly the processes of one node.
 int node_of(ProcessIndex process) noexcept;
+
+// Provided by the layers below, called by start_runtime and stop_runtime.
+
+/// Makes this process reachable: transports, VCIs. `runtime` is filled in. Error code.
+int start_vcis(const sys::Bootstrap& job) noexcept;
+/// Delivers what is still to be sent, then takes VCIs and transports down. Error code.
+int stop_vcis() noexcept;
 
 }  // namespace heddle

@@ -4,7 +4,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <string>
 
 namespace heddle {
 namespace {
@@ -93,7 +95,41 @@ constexpr ClassName class_names[] = {
     {MPI_ERR_SESSION, "MPI_ERR_SESSION", "invalid session"},
     {MPI_ERR_ERRHANDLER, "MPI_ERR_ERRHANDLER", "invalid error handler"},
     {MPI_ERR_ABI, "MPI_ERR_ABI", "wrong use of the ABI"},
+    {MPI_T_ERR_CANNOT_INIT, "MPI_T_ERR_CANNOT_INIT", "the tool interface cannot be started"},
+    {MPI_T_ERR_NOT_ACCESSIBLE, "MPI_T_ERR_NOT_ACCESSIBLE", "the requested function is not accessible now"},
+    {MPI_T_ERR_NOT_INITIALIZED, "MPI_T_ERR_NOT_INITIALIZED", "the tool interface is not initialized"},
+    {MPI_T_ERR_NOT_SUPPORTED, "MPI_T_ERR_NOT_SUPPORTED", "not supported by the tool interface"},
+    {MPI_T_ERR_MEMORY, "MPI_T_ERR_MEMORY", "the tool interface is out of memory"},
+    {MPI_T_ERR_INVALID, "MPI_T_ERR_INVALID", "invalid argument of a tool interface function"},
+    {MPI_T_ERR_INVALID_INDEX, "MPI_T_ERR_INVALID_INDEX", "invalid variable or category index"},
+    {MPI_T_ERR_INVALID_ITEM, "MPI_T_ERR_INVALID_ITEM", "invalid item index of an enumeration"},
+    {MPI_T_ERR_INVALID_SESSION, "MPI_T_ERR_INVALID_SESSION", "invalid performance variable session"},
+    {MPI_T_ERR_INVALID_HANDLE, "MPI_T_ERR_INVALID_HANDLE", "invalid variable handle"},
+    {MPI_T_ERR_INVALID_NAME, "MPI_T_ERR_INVALID_NAME", "no variable or category of this name"},
+    {MPI_T_ERR_OUT_OF_HANDLES, "MPI_T_ERR_OUT_OF_HANDLES", "no more variable handles"},
+    {MPI_T_ERR_OUT_OF_SESSIONS, "MPI_T_ERR_OUT_OF_SESSIONS", "no more performance variable sessions"},
+    {MPI_T_ERR_CVAR_SET_NOT_NOW, "MPI_T_ERR_CVAR_SET_NOT_NOW", "the control variable cannot be set now"},
+    {MPI_T_ERR_CVAR_SET_NEVER, "MPI_T_ERR_CVAR_SET_NEVER", "the control variable cannot be set before the end"},
+    {MPI_T_ERR_PVAR_NO_WRITE, "MPI_T_ERR_PVAR_NO_WRITE", "the performance variable cannot be written"},
+    {MPI_T_ERR_PVAR_NO_STARTSTOP, "MPI_T_ERR_PVAR_NO_STARTSTOP", "the performance variable cannot be started or stopped"},
+    {MPI_T_ERR_PVAR_NO_ATOMIC, "MPI_T_ERR_PVAR_NO_ATOMIC", "the performance variable cannot be read and reset at once"},
 };
+
+/// A class or code that the program added. Both share one number space, above every predefined class.
+struct Added {
+  int error_class;  ///< its own number: it is a class
+  int codes = 0;    ///< of a class: how many codes it has
+  std::string text;
+};
+
+std::mutex added_mutex;  // guards the two below
+int last_added = MPI_ERR_LASTCODE;
+std::atomic<int> last_used{MPI_ERR_LASTCODE};
+
+std::map<int, Added>& added() {
+  static auto& map = *new std::map<int, Added>;  // never destroyed: errors may be raised by exit handlers
+  return map;
+}
 
 const ClassName* find_class(int value) noexcept {
   for (const auto& entry : class_names)
@@ -112,7 +148,7 @@ int error(int error_class, const char* format, ...) noexcept {
   std::vsnprintf(text + n, sizeof text - static_cast<std::size_t>(n), format, arguments);
   va_end(arguments);
 
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(mutex);  // taken inside added_mutex by the functions below, never the other way
   const unsigned sequence = next_sequence;
   next_sequence = (next_sequence & sequence_mask) == sequence_mask ? 1 : next_sequence + 1;
   Text& slot = texts[sequence % kept];
@@ -121,7 +157,91 @@ int error(int error_class, const char* format, ...) noexcept {
   return detailed | static_cast<int>(sequence << class_bits) | (error_class & class_mask);
 }
 
-int error_class(int code) noexcept { return code & detailed ? code & class_mask : code; }
+int error_class(int code) noexcept {
+  if (code > MPI_ERR_LASTCODE && !(code & detailed)) {
+    std::lock_guard lock(added_mutex);
+    const auto found = added().find(code);
+    return found == added().end() ? MPI_ERR_UNKNOWN : found->second.error_class;
+  }
+  return code & detailed ? code & class_mask : code;
+}
+
+bool is_error_code(int code) noexcept {
+  if (code < 0) return false;
+  if (code > MPI_ERR_LASTCODE && !(code & detailed)) {
+    std::lock_guard lock(added_mutex);
+    return added().contains(code);
+  }
+  return find_class(error_class(code)) != nullptr;
+}
+
+int add_error_class(int* new_class) noexcept {
+  std::lock_guard lock(added_mutex);
+  if (last_added + 1 >= detailed) return error(MPI_ERR_NO_MEM, "no more error classes: a billion were added");
+  *new_class = ++last_added;
+  added()[*new_class] = {*new_class, 0, {}};
+  last_used.store(last_added, std::memory_order_relaxed);
+  return MPI_SUCCESS;
+}
+
+int add_error_code(int of_class, int* new_code) noexcept {
+  std::lock_guard lock(added_mutex);
+  const auto owner = added().find(of_class);
+  const bool added_class = owner != added().end() && owner->second.error_class == of_class;
+  if (!added_class && !find_class(of_class))
+    return error(MPI_ERR_ARG, "%d is no error class; a code needs one to belong to", of_class);
+  if (last_added + 1 >= detailed) return error(MPI_ERR_NO_MEM, "no more error codes: a billion were added");
+  if (added_class) ++owner->second.codes;
+  *new_code = ++last_added;
+  added()[*new_code] = {of_class, 0, {}};
+  last_used.store(last_added, std::memory_order_relaxed);
+  return MPI_SUCCESS;
+}
+
+int add_error_string(int code, const char* text) noexcept {
+  std::lock_guard lock(added_mutex);
+  const auto found = added().find(code);
+  if (found == added().end())
+    return error(MPI_ERR_ARG, "%d is no error class or code that the program added; only those can be given a text", code);
+  if (std::strlen(text) >= MPI_MAX_ERROR_STRING)
+    return error(MPI_ERR_ARG, "the text has %zu characters; at most MPI_MAX_ERROR_STRING-1 = %d are allowed",
+                 std::strlen(text), MPI_MAX_ERROR_STRING - 1);
+  found->second.text = text;
+  return MPI_SUCCESS;
+}
+
+int remove_error_class(int old_class) noexcept {
+  std::lock_guard lock(added_mutex);
+  const auto found = added().find(old_class);
+  if (found == added().end() || found->second.error_class != old_class)
+    return error(MPI_ERR_ARG, "%d is no error class that the program added", old_class);
+  if (found->second.codes > 0)
+    return error(MPI_ERR_ARG, "error class %d still has %d codes; remove them first", old_class, found->second.codes);
+  added().erase(found);
+  return MPI_SUCCESS;
+}
+
+int remove_error_code(int code) noexcept {
+  std::lock_guard lock(added_mutex);
+  const auto found = added().find(code);
+  if (found == added().end() || found->second.error_class == code)
+    return error(MPI_ERR_ARG, "%d is no error code that the program added", code);
+  const auto owner = added().find(found->second.error_class);
+  if (owner != added().end()) --owner->second.codes;
+  added().erase(found);
+  return MPI_SUCCESS;
+}
+
+int remove_error_string(int code) noexcept {
+  std::lock_guard lock(added_mutex);
+  const auto found = added().find(code);
+  if (found == added().end())
+    return error(MPI_ERR_ARG, "%d is no error class or code that the program added", code);
+  found->second.text.clear();
+  return MPI_SUCCESS;
+}
+
+int last_used_code() noexcept { return last_used.load(std::memory_order_relaxed); }
 
 const char* error_class_name(int error_class) noexcept {
   const ClassName* entry = find_class(error_class);
@@ -138,8 +258,14 @@ int error_text(int code, char* text) noexcept {
       return static_cast<int>(std::strlen(text));
     }
   }
+  if (code > MPI_ERR_LASTCODE && !(code & detailed)) {
+    std::lock_guard lock(added_mutex);
+    const auto found = added().find(code);
+    if (found != added().end())  // no text was given: the standard wants an empty one
+      return std::snprintf(text, MPI_MAX_ERROR_STRING, "%s", found->second.text.c_str());
+  }
   const ClassName* entry = find_class(error_class(code));
-  if (!entry) return std::snprintf(text, MPI_MAX_ERROR_STRING, "unknown error code %d", code);
+  if (!entry || !is_error_code(code)) return std::snprintf(text, MPI_MAX_ERROR_STRING, "unknown error code %d", code);
   return std::snprintf(text, MPI_MAX_ERROR_STRING, "%s: %s", entry->name, entry->text);
 }
 

@@ -21,6 +21,20 @@ int error_text(int code, char* text) noexcept;
 /// The standard's name of a predefined class ("MPI_ERR_RANK"), or nullptr.
 const char* error_class_name(int error_class) noexcept;
 
+/// True for MPI_SUCCESS, predefined classes, codes made by `error` and what the program added and has not removed.
+bool is_error_code(int code) noexcept;
+
+/// Classes, codes and texts that the program adds. Thread-safe, callable at any time. Return an error code.
+/// \see MPI-5.0 §9.5
+int add_error_class(int* new_class) noexcept;
+int add_error_code(int of_class, int* new_code) noexcept;
+int add_error_string(int code, const char* text) noexcept;
+int remove_error_class(int old_class) noexcept;
+int remove_error_code(int code) noexcept;
+int remove_error_string(int code) noexcept;
+/// The value of MPI_LASTUSEDCODE.
+int last_used_code() noexcept;
+
 /// The code of a function whose chapter is not built.
 [[gnu::cold]] int unsupported(const char* function) noexcept;
 

@@ -1,0 +1,165 @@
+#include "core/runtime.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "core/comm.hpp"
+#include "core/info.hpp"
+#include "sys/bootstrap/bootstrap.hpp"
+#include "sys/error.hpp"
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+
+namespace heddle {
+namespace {
+
+HEDDLE_PARAM_TEXT(thread_level, "HEDDLE_THREAD_LEVEL", "single",
+                  "level of thread support that MPI_Init (not MPI_Init_thread) provides: single, funneled, serialized or "
+                  "multiple");
+
+std::mutex life_mutex;        // guards starting and stopping: `users`, writes of `runtime` and `the_job`
+int users = 0;                // the world and the open sessions
+std::atomic<int> running{0};  // = users; read without the lock
+std::atomic<Phase> phase{Phase::before_init};
+pthread_t main_thread;  // set before `phase` becomes running
+
+sys::Bootstrap& the_job() {
+  static auto& job = *new sys::Bootstrap;  // never destroyed: exit handlers may still ask
+  return job;
+}
+
+/// Ends the job by way of the launcher. `message` was printed before.
+void abort_through_launcher(int exit_code, const char*) noexcept { sys::bootstrap::abort(exit_code, ""); }
+
+int start_locked() noexcept {
+  sys::Bootstrap& job = the_job();
+  job = {};
+  std::string text;
+  if (!sys::bootstrap::init(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  runtime.rank = job.rank;
+  runtime.size = job.size;
+  runtime.local_rank = job.local_rank;
+  runtime.local_size = job.local_size;
+  runtime.appnum = job.appnum < 0 ? MPI_UNDEFINED : job.appnum;
+  runtime.universe_size = job.universe_size < 0 ? MPI_UNDEFINED : job.universe_size;
+  runtime.self = static_cast<ProcessIndex>(job.rank);
+  if (!job.singleton) {
+    sys::set_log_rank(job.rank);
+    sys::set_abort_hook(abort_through_launcher);
+  }
+  return start_vcis(job);
+}
+
+int stop_locked() noexcept {
+  const int code = stop_vcis();
+  std::string text;
+  if (!sys::bootstrap::finalize(text) && !code) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  return code;
+}
+
+}  // namespace
+
+Runtime runtime;
+
+Phase world_phase() noexcept { return phase.load(std::memory_order_acquire); }
+
+bool is_running() noexcept { return running.load(std::memory_order_acquire) > 0; }  // pairs with start_runtime
+
+const sys::Bootstrap& job() noexcept { return the_job(); }
+
+int start_runtime(int required) noexcept {
+  std::lock_guard lock(life_mutex);
+  if (users == 0) {
+    runtime.thread_level = required;
+    runtime.threads = required == MPI_THREAD_MULTIPLE;
+    if (const int code = start_locked()) return code;
+  } else if (required > runtime.thread_level) {
+    // Below MULTIPLE no other thread is inside the library now, or the program would be wrong already.
+    runtime.thread_level = required;
+    runtime.threads = required == MPI_THREAD_MULTIPLE;
+  }
+  ++users;
+  running.store(users, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+int stop_runtime() noexcept {
+  std::lock_guard lock(life_mutex);
+  const int code = users == 1 ? stop_locked() : MPI_SUCCESS;
+  --users;
+  running.store(users, std::memory_order_release);
+  return code;
+}
+
+int default_thread_level() noexcept {
+  struct Level {
+    const char* name;
+    int value;
+  };
+  for (const Level& level : {Level{"single", MPI_THREAD_SINGLE}, Level{"funneled", MPI_THREAD_FUNNELED},
+                             Level{"serialized", MPI_THREAD_SERIALIZED}, Level{"multiple", MPI_THREAD_MULTIPLE}})
+    if (!strcasecmp(thread_level.text(), level.name)) return level.value;
+  HEDDLE_NOTICE_ONCE("HEDDLE_THREAD_LEVEL=%s is none of single, funneled, serialized and multiple; single is used.",
+                     thread_level.text());
+  return MPI_THREAD_SINGLE;
+}
+
+int init_world(int required) noexcept {
+  static std::mutex once;  // two threads in MPI_Init: the second gets the error, not a half-made world
+  std::lock_guard lock(once);
+  switch (world_phase()) {
+    case Phase::running: return error(MPI_ERR_OTHER, "MPI was initialized before; call MPI_Init or MPI_Init_thread once");
+    case Phase::finalized:
+      return error(MPI_ERR_OTHER, "MPI was finalized; only sessions (MPI_Session_init) can be opened after that");
+    case Phase::before_init: break;
+  }
+  const int level = required >= MPI_THREAD_MULTIPLE     ? MPI_THREAD_MULTIPLE
+                    : required >= MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED
+                    : required >= MPI_THREAD_FUNNELED   ? MPI_THREAD_FUNNELED
+                                                        : MPI_THREAD_SINGLE;
+  if (const int code = start_runtime(level)) return code;
+  main_thread = pthread_self();
+  if (const int code = make_predefined_comms()) {
+    stop_runtime();
+    return code;
+  }
+  fill_environment(info_env, 0, nullptr);
+  phase.store(Phase::running, std::memory_order_release);
+  return MPI_SUCCESS;
+}
+
+int finalize_world() noexcept {
+  switch (world_phase()) {
+    case Phase::before_init: return error(MPI_ERR_OTHER, "MPI was not initialized; call MPI_Init first");
+    case Phase::finalized: return error(MPI_ERR_OTHER, "MPI was finalized before");
+    case Phase::running: break;
+  }
+  // First of all, while everything still works: the callbacks that programs hang on MPI_COMM_SELF for their own clean-up.
+  if (const int code = delete_all_attributes(attributes_of(comm_self))) return code;
+  if (const int code = delete_all_attributes(attributes_of(comm_world))) return code;
+  const int code = stop_runtime();
+  end_predefined_comms();
+  phase.store(Phase::finalized, std::memory_order_release);
+  return code;
+}
+
+bool is_main_thread() noexcept { return world_phase() != Phase::before_init && pthread_equal(main_thread, pthread_self()); }
+
+int node_of(ProcessIndex process) noexcept {
+  const sys::Bootstrap& job = the_job();
+  if (job.mapping.empty()) return job.size == job.local_size ? 0 : static_cast<int>(process);
+  return job.mapping.node_of(static_cast<int>(process));
+}
+
+bool is_local(ProcessIndex process) noexcept {
+  if (process == runtime.self || runtime.size == runtime.local_size) return true;
+  return node_of(process) == the_job().node;
+}
+
+}  // namespace heddle
