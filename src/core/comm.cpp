@@ -12,7 +12,7 @@ namespace heddle {
 
 namespace coll {
 /// Ends what the collectives keep of a communicator. (Defined in coll/.)
-[[gnu::weak]] void release_state(CommState* state) noexcept;
+void release_state(CommState* state) noexcept;
 }  // namespace coll
 
 Comm comm_world, comm_self;
@@ -27,7 +27,7 @@ std::atomic<std::uint32_t> next_context{1};
 
 void release_parts(Comm& comm) noexcept {
   if (coll::CommState* state = comm.coll_state.exchange(nullptr, std::memory_order_acq_rel))
-    if (coll::release_state) coll::release_state(state);
+    coll::release_state(state);
   if (comm.group) release_group(std::exchange(comm.group, nullptr));
   if (comm.remote_group) release_group(std::exchange(comm.remote_group, nullptr));
   if (comm.local_comm) release_comm(std::exchange(comm.local_comm, nullptr));

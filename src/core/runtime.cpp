@@ -27,7 +27,6 @@ std::mutex life_mutex;        // guards starting and stopping: `users`, writes o
 int users = 0;                // the world and the open sessions
 std::atomic<int> running{0};  // = users; read without the lock
 std::atomic<Phase> phase{Phase::before_init};
-pthread_t main_thread;  // set before `phase` becomes running
 
 sys::Bootstrap& the_job() {
   static auto& job = *new sys::Bootstrap;  // never destroyed: exit handlers may still ask
@@ -124,7 +123,7 @@ int init_world(int required) noexcept {
                     : required >= MPI_THREAD_FUNNELED   ? MPI_THREAD_FUNNELED
                                                         : MPI_THREAD_SINGLE;
   if (const int code = start_runtime(level)) return code;
-  main_thread = pthread_self();
+  runtime.main_thread = pthread_self();
   if (const int code = make_predefined_comms()) {
     stop_runtime();
     return code;
@@ -148,8 +147,6 @@ int finalize_world() noexcept {
   phase.store(Phase::finalized, std::memory_order_release);
   return code;
 }
-
-bool is_main_thread() noexcept { return world_phase() != Phase::before_init && pthread_equal(main_thread, pthread_self()); }
 
 int node_of(ProcessIndex process) noexcept {
   const sys::Bootstrap& job = the_job();

@@ -41,8 +41,6 @@ int init_world(int required_thread_level) noexcept;
 int finalize_world() noexcept;
 /// The level that MPI_Init asks for (parameter HEDDLE_THREAD_LEVEL).
 int default_thread_level() noexcept;
-/// True in the thread that called MPI_Init.
-bool is_main_thread() noexcept;
 
 /// What the launcher said. \pre is_running()
 const sys::Bootstrap& job() noexcept;
