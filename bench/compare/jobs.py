@@ -282,6 +282,9 @@ def everything(quick=False, cores=None):
     job("count-pair", "count.c", "--test=pair", kind="callgrind", timeout=240)
     row("instr.send", "two ranks, 8 B: sender (send)", "", "lower", "count-pair", "rank0", group=group)
     row("instr.recv", "two ranks, 8 B: receiver (recv, already there)", "", "lower", "count-pair", "rank1", group=group)
+    job("count-pair-multiple", "count.c", "--test=pair", "--thread=multiple", kind="callgrind", timeout=240)
+    row("instr.send.multiple", "the sender under MULTIPLE", "", "lower", "count-pair-multiple", "rank0", group=group)
+    row("instr.recv.multiple", "the receiver under MULTIPLE", "", "lower", "count-pair-multiple", "rank1", group=group)
     job("count-prepost", "count.c", "--test=prepost", kind="callgrind", timeout=240)
     row(
         "instr.prepost",

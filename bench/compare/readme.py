@@ -3,7 +3,8 @@
 
     python3 bench/compare/readme.py --build build [--readme README.md]
 
-The marks are the lines `<!-- comparison: begin -->` and `<!-- comparison: end -->`; what stands between them is replaced.
+The marks are the lines `<!-- comparison: begin -->` and `<!-- comparison: end -->`; what stands between
+them is replaced.
 Quick and disturbed runs are refused unless --force is given: a claim needs a quiet machine.
 """
 

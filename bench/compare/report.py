@@ -7,7 +7,8 @@ import plot
 import table
 
 STYLE = """
-:root { --ink: #1d2330; --soft: #667085; --line: #d8dce5; --back: #fff; --band: #f5f6f9; --good: #12805c; --bad: #b42318;
+:root { --ink: #1d2330; --soft: #667085; --line: #d8dce5; --back: #fff;
+  --band: #f5f6f9; --good: #12805c; --bad: #b42318;
   --heddle: #d6336c; --mpich5: #1c7ed6; --mpich4: #6741d9; --openmpi5: #e8590c; --intel: #2b8a3e; --baseline: #868e96;
   --own: #d6336c; --shared: #1c7ed6; --everywhere: #868e96; --endpoints: #2b8a3e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #98a2b3; --line: #39404f; --back: #14171d;
@@ -20,8 +21,10 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: .22rem .6rem; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; }
 thead th { border-bottom: 2px solid var(--line); } tr.group td { background: var(--band); font-weight: 600; }
-td.ours { font-weight: 700; } td.best { text-decoration: underline; } .met { color: var(--good); } .missed { color: var(--bad); }
-.wide { overflow-x: auto; } .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(30rem, 1fr)); gap: 1.5rem; }
+td.ours { font-weight: 700; } td.best { text-decoration: underline; } 
+.met { color: var(--good); } .missed { color: var(--bad); }
+.wide { overflow-x: auto; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(30rem, 1fr)); gap: 1.5rem; }
 svg { width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
 svg .grid { stroke: var(--line); stroke-width: 1; } .note { border-left: 4px solid var(--bad); padding-left: .8rem; }
 dt { font-weight: 600; } dd { margin: 0 0 .6rem 0; } code { font-size: 12.5px; }
@@ -214,6 +217,7 @@ def page(data):
 <p class="soft">{escape(m['cpu'])}, {m['cores']} cores, Linux {escape(m['kernel'])} · {escape(m['date'])} ·
 revision {escape(m['revision'])} · medians of {data['rounds']} round(s), the libraries in turn and in both orders</p>
 {note}<h2>Plots</h2>{plots_html(data)}<h2>Table</h2>
-<p class="soft">The best peer that counts for a row's target is underlined. Point at a figure for its range or its error.</p>
+<p class="soft">The best peer that counts for a row's target is underlined.
+Point at a figure for its range or its error.</p>
 {rows_html(data)}<h2>Libraries and settings</h2>{how_html(data)}</body></html>
 """

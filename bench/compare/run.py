@@ -3,8 +3,8 @@
 
     python3 bench/compare/run.py --build build [--rows 'lat.*,rate.*'] [--rounds 3] [--quick] [--list]
 
-Every job runs on all libraries in turn, then in the opposite order, for --rounds rounds; the table shows medians. Results
-go to BUILD/bench/results.json and, with plots, to BUILD/bench/report.html. --merge keeps the figures of jobs that this
+Every job runs on all libraries in turn, then in the opposite order, for --rounds rounds; the table shows medians.
+Results go to BUILD/bench/results.json and, with plots, to BUILD/bench/report.html. --merge keeps the figures of jobs that this
 call does not run. One instance at a time; nothing else should use the machine (the report says how idle it was).
 """
 
@@ -254,9 +254,7 @@ def main():
         say(f"  {library.title:20} {library.version}")
     quiet_limit = 0.3 * about["cores"]
     if about["load_before"] > quiet_limit:
-        say(
-            f"NOTE: the load is {about['load_before']} on {about['cores']} cores before anything runs: times will be noise"
-        )
+        say(f"NOTE: the load is {about['load_before']} on {about['cores']} cores already: times will be noise")
 
     results, disturbances = {}, {}
     results_path = out / "results.json"
