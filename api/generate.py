@@ -15,6 +15,7 @@ Needs Python 3.9 and its standard library.
 """
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import bindings  # noqa: E402
 import header  # noqa: E402
+import man  # noqa: E402
 import model  # noqa: E402
 
 ROOT = model.HERE.parent
@@ -31,6 +33,11 @@ ROOT = model.HERE.parent
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def library_version() -> str:
+    match = re.search(r"project\(heddle\s+VERSION\s+([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
+    return match.group(1) if match else ""
 
 
 def function_list(api: model.Api) -> str:
@@ -46,6 +53,8 @@ def generate(api: model.Api, out: Path) -> None:
         write(out / "bindings" / f"{chapter.key}.cpp", bindings.emit_bindings(chapter))
         write(out / "unbuilt" / f"{chapter.key}.cpp", bindings.emit_unbuilt(chapter))
     write(out / "functions.json", function_list(api))
+    for name, text in man.pages(api, library_version()).items():
+        write(out / "man" / "man3" / name, text)
 
 
 def main() -> int:
