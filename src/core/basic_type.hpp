@@ -7,21 +7,40 @@
 
 namespace heddle {
 
-/// A predefined datatype as a small number: its ABI handle value minus 0x200 (MPI_INT is 0x09). 0 means "none or mixed".
-/// \see MPI-5.0 §20 (ABI constants)
+/// A predefined datatype as a small number: its ABI handle value minus 0x200 (MPI_INT is 0x09). 0 means "none or
+/// mixed". \see MPI-5.0 §20 (ABI constants)
 using BasicType = std::uint8_t;
 
 /// How the bytes of a predefined datatype are to be understood: what arithmetic sees.
 enum class Representation : std::uint8_t {
   none,
-  bytes,       ///< MPI_BYTE, MPI_PACKED: no value, only bits
-  character,   ///< MPI_CHAR, MPI_CHARACTER, MPI_WCHAR: no arithmetic
-  i8, i16, i32, i64, i128,
-  u8, u16, u32, u64,
-  f16, f32, f64, f80, f128,            ///< f80 is the x87 format in 16 bytes (C long double)
-  c_f16, c_f32, c_f64, c_f80, c_f128,  ///< complex: two of them
-  l8, l16, l32, l64, l128,             ///< logical of that many bits: zero is false
-  pair,                                ///< value and index: see BasicInfo::first, second
+  bytes,      ///< MPI_BYTE, MPI_PACKED: no value, only bits
+  character,  ///< MPI_CHAR, MPI_CHARACTER, MPI_WCHAR: no arithmetic
+  i8,
+  i16,
+  i32,
+  i64,
+  i128,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  f32,
+  f64,
+  f80,
+  f128,  ///< f80 is the x87 format in 16 bytes (C long double)
+  c_f16,
+  c_f32,
+  c_f64,
+  c_f80,
+  c_f128,  ///< complex: two of them
+  l8,
+  l16,
+  l32,
+  l64,
+  l128,  ///< logical of that many bits: zero is false
+  pair,  ///< value and index: see BasicInfo::first, second
 };
 
 /// Everything there is to know about one predefined datatype. Sizes in bytes.

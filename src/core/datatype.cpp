@@ -1,6 +1,7 @@
 #include "core/datatype.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "core/datatype_copy.hpp"
@@ -63,7 +64,9 @@ struct FillAtLoad {
 UserAddress address_of(const void* buffer) noexcept { return reinterpret_cast<UserAddress>(buffer); }
 
 /// Whether `count` elements are one block, which then starts at buffer + true_lb.
-bool is_one_block(MPI_Count count, const Datatype& type) noexcept { return type.contiguous || (count == 1 && type.one_block); }
+bool is_one_block(MPI_Count count, const Datatype& type) noexcept {
+  return type.contiguous || (count == 1 && type.one_block);
+}
 
 void destroy(Datatype& type, EnvelopeList<Datatype*>& orphans) noexcept {
   release_layout(type.layout);
@@ -94,7 +97,8 @@ int commit(Datatype& type) noexcept {
   std::lock_guard lock(type.mutex);
   if (type.committed) return MPI_SUCCESS;
   LayoutRef plan;
-  if (!make_plan(type.layout, plan)) return error(MPI_ERR_NO_MEM, "no memory to commit a datatype of %lld bytes", static_cast<long long>(type.size));
+  if (!make_plan(type.layout, plan))
+    return error(MPI_ERR_NO_MEM, "no memory to commit a datatype of %lld bytes", static_cast<long long>(type.size));
   type.one_block = !plan || plan->shape == Layout::Shape::block;
   type.contiguous = type.one_block && (type.size == type.extent || type.size == 0);
   type.plan = plan.take();
@@ -102,20 +106,25 @@ int commit(Datatype& type) noexcept {
   return MPI_SUCCESS;
 }
 
-void pack(const void* buffer, MPI_Count count, const Datatype& type, PackCursor& cursor, void* out, std::size_t bytes) noexcept {
+void pack(const void* buffer, MPI_Count count, const Datatype& type, PackCursor& cursor, void* out,
+          std::size_t bytes) noexcept {
   if (bytes == 0) return;
   if (is_one_block(count, type))
-    std::memcpy(out, reinterpret_cast<const void*>(address_of(buffer) + static_cast<UserAddress>(type.true_lb + cursor.offset)), bytes);
+    std::memcpy(
+        out, reinterpret_cast<const void*>(address_of(buffer) + static_cast<UserAddress>(type.true_lb + cursor.offset)),
+        bytes);
   else
     pack_range(*type.plan, address_of(buffer), count, type.extent, cursor.offset, static_cast<std::int64_t>(bytes),
                static_cast<std::byte*>(out));
   cursor.offset += static_cast<MPI_Count>(bytes);
 }
 
-void unpack(void* buffer, MPI_Count count, const Datatype& type, PackCursor& cursor, const void* in, std::size_t bytes) noexcept {
+void unpack(void* buffer, MPI_Count count, const Datatype& type, PackCursor& cursor, const void* in,
+            std::size_t bytes) noexcept {
   if (bytes == 0) return;
   if (is_one_block(count, type))
-    std::memcpy(reinterpret_cast<void*>(address_of(buffer) + static_cast<UserAddress>(type.true_lb + cursor.offset)), in, bytes);
+    std::memcpy(reinterpret_cast<void*>(address_of(buffer) + static_cast<UserAddress>(type.true_lb + cursor.offset)),
+                in, bytes);
   else
     unpack_range(*type.plan, address_of(buffer), count, type.extent, cursor.offset, static_cast<std::int64_t>(bytes),
                  static_cast<const std::byte*>(in));
@@ -153,6 +162,23 @@ MPI_Count basic_elements(const Datatype& type, MPI_Count bytes) noexcept {
   const MPI_Count whole = bytes / type.size, rest = bytes % type.size;
   const MPI_Count tail = rest ? elements_in(*type.layout, rest) : 0;
   return tail < 0 ? MPI_UNDEFINED : whole * type.layout->elements + tail;
+}
+
+MPI_Count bytes_of_elements(const Datatype& type, MPI_Count elements) noexcept {
+  if (elements == 0) return 0;
+  if (!type.layout) return -1;
+  const MPI_Count whole = elements / type.layout->elements, rest = elements % type.layout->elements;
+  MPI_Count bytes;
+  if (__builtin_mul_overflow(whole, type.size, &bytes) ||
+      __builtin_add_overflow(bytes, rest ? bytes_of(*type.layout, rest) : 0, &bytes))
+    return -1;
+  return bytes;
+}
+
+int type_name(Datatype& type, char* name) noexcept {
+  std::lock_guard lock(type.mutex);
+  const char* text = type.name ? type.name : type.predefined_value ? basic_info(type.basic).name : "";
+  return std::snprintf(name, MPI_MAX_OBJECT_NAME, "%s", text);
 }
 
 }  // namespace heddle

@@ -1,9 +1,10 @@
 // How a plan is executed. Two walks over the same tree:
 //
 //   part    finds where a range of the packed stream begins and ends; it touches only the edges of the range;
-//   whole   copies n complete repetitions of a node. The repetition is passed down, so that short inner structure is turned inside
-//           out: a struct of three members, repeated a million times, is three strided loops over a tile that stays in the
-//           cache, and nothing is interpreted per element.
+//   whole   copies n complete repetitions of a node. The repetition is passed down, so that short inner structure is
+//   turned inside
+//           out: a struct of three members, repeated a million times, is three strided loops over a tile that stays in
+//           the cache, and nothing is interpreted per element.
 //
 // Both ends in strided kernels with a fixed block size (1 … 16 bytes and common multiples), or memcpy for long blocks.
 #include "core/datatype_copy.hpp"
@@ -41,7 +42,8 @@ template <bool Pack>
     std::memcpy(reinterpret_cast<void*>(user), packed, static_cast<std::size_t>(n));
 }
 
-/// A block of unknown but mostly short length, without a call up to 32 bytes (two overlapping moves of half the length or more).
+/// A block of unknown but mostly short length, without a call up to 32 bytes (two overlapping moves of half the length
+/// or more).
 template <bool Pack>
 [[gnu::always_inline]] inline void move_short(UserAddress user, std::byte* packed, int64_t n) noexcept {
   if (n > 32) return move<Pack>(user, packed, n);
@@ -68,22 +70,38 @@ template <bool Pack>
 template <typename Kernel>
 [[gnu::always_inline]] inline void with_block_length(int64_t bytes, Kernel&& kernel) noexcept {
   switch (bytes) {
-    case 1: return kernel.template operator()<1>();
-    case 2: return kernel.template operator()<2>();
-    case 3: return kernel.template operator()<3>();
-    case 4: return kernel.template operator()<4>();
-    case 6: return kernel.template operator()<6>();
-    case 8: return kernel.template operator()<8>();
-    case 12: return kernel.template operator()<12>();
-    case 16: return kernel.template operator()<16>();
-    case 20: return kernel.template operator()<20>();
-    case 24: return kernel.template operator()<24>();
-    case 32: return kernel.template operator()<32>();
-    case 40: return kernel.template operator()<40>();
-    case 48: return kernel.template operator()<48>();
-    case 64: return kernel.template operator()<64>();
-    case 128: return kernel.template operator()<128>();
-    default: return kernel.template operator()<0>();
+    case 1:
+      return kernel.template operator()<1>();
+    case 2:
+      return kernel.template operator()<2>();
+    case 3:
+      return kernel.template operator()<3>();
+    case 4:
+      return kernel.template operator()<4>();
+    case 6:
+      return kernel.template operator()<6>();
+    case 8:
+      return kernel.template operator()<8>();
+    case 12:
+      return kernel.template operator()<12>();
+    case 16:
+      return kernel.template operator()<16>();
+    case 20:
+      return kernel.template operator()<20>();
+    case 24:
+      return kernel.template operator()<24>();
+    case 32:
+      return kernel.template operator()<32>();
+    case 40:
+      return kernel.template operator()<40>();
+    case 48:
+      return kernel.template operator()<48>();
+    case 64:
+      return kernel.template operator()<64>();
+    case 128:
+      return kernel.template operator()<128>();
+    default:
+      return kernel.template operator()<0>();
   }
 }
 
@@ -123,19 +141,22 @@ void strided(UserAddress user, std::byte* packed, int64_t bytes, Stride outer, S
 
 /// Blocks of one length at listed offsets, repeated.
 template <bool Pack>
-void listed(UserAddress user, std::byte* packed, int64_t bytes, const int64_t* offsets, int64_t n, Stride outer) noexcept {
+void listed(UserAddress user, std::byte* packed, int64_t bytes, const int64_t* offsets, int64_t n,
+            Stride outer) noexcept {
   with_block_length(bytes, [=]<std::size_t N>() {
     for (int64_t i = 0; i < outer.count; ++i) {
       const UserAddress u = user + static_cast<UserAddress>(i * outer.user);
       std::byte* p = packed + i * outer.packed;
-      for (int64_t k = 0; k < n; ++k, p += bytes) move_block<Pack, N>(u + static_cast<UserAddress>(offsets[k]), p, bytes);
+      for (int64_t k = 0; k < n; ++k, p += bytes)
+        move_block<Pack, N>(u + static_cast<UserAddress>(offsets[k]), p, bytes);
     }
   });
 }
 
 /// Blocks of listed lengths, once.
 template <bool Pack>
-void listed_unequal(UserAddress user, std::byte* packed, const int64_t* offsets, const int64_t* lengths, int64_t n) noexcept {
+void listed_unequal(UserAddress user, std::byte* packed, const int64_t* offsets, const int64_t* lengths,
+                    int64_t n) noexcept {
   for (int64_t k = 0; k < n; ++k) {
     move_short<Pack>(user + static_cast<UserAddress>(offsets[k]), packed, lengths[k]);
     packed += lengths[k];
@@ -201,11 +222,12 @@ void whole(const Layout& node, UserAddress user, std::byte* packed, Stride by) n
       if (by.count >= few && node.count <= by.count && node.size * few <= tile_bytes)
         return in_tiles(user, packed, by, node.size, [&](UserAddress u, std::byte* p, Stride tile) {
           for (int64_t k = 0; k < node.count; ++k)
-            strided<Pack>(u + static_cast<UserAddress>(node.offsets[k]), p + node.packed[k], node.lengths[k], once, tile);
+            strided<Pack>(u + static_cast<UserAddress>(node.offsets[k]), p + node.packed[k], node.lengths[k], once,
+                          tile);
         });
       for (int64_t i = 0; i < by.count; ++i)
-        listed_unequal<Pack>(user + static_cast<UserAddress>(i * by.user), packed + i * by.packed, node.offsets, node.lengths,
-                             node.count);
+        listed_unequal<Pack>(user + static_cast<UserAddress>(i * by.user), packed + i * by.packed, node.offsets,
+                             node.lengths, node.count);
       return;
     case Layout::Shape::items:
       if (by.count == 1) return whole_items<Pack>(node, user, packed, by);
@@ -263,7 +285,8 @@ void part_blocks(const Layout& node, UserAddress user, std::byte* packed, int64_
   int64_t n, length;  // complete blocks from k on, and their bytes
   if (node.lengths) {
     const int64_t end = node.packed[k] + bytes;
-    n = end == node.size ? node.count - k : std::upper_bound(node.packed + k, node.packed + node.count, end) - (node.packed + k) - 1;
+    n = end == node.size ? node.count - k
+                         : std::upper_bound(node.packed + k, node.packed + node.count, end) - (node.packed + k) - 1;
     length = (k + n < node.count ? node.packed[k + n] : node.size) - node.packed[k];
     listed_unequal<Pack>(user, packed, node.offsets + k, node.lengths + k, n);
   } else {
@@ -286,13 +309,14 @@ void part(const Layout& node, UserAddress user, std::byte* packed, int64_t skip,
     case Layout::Shape::blocks:
       return part_blocks<Pack>(node, user, packed, skip, bytes);
     case Layout::Shape::items: {
-      const Layout::Item* item =
-          std::upper_bound(node.items, node.items + node.count, skip,
-                           [](int64_t at, const Layout::Item& i) { return at < i.packed; }) - 1;
+      const Layout::Item* item = std::upper_bound(node.items, node.items + node.count, skip,
+                                                  [](int64_t at, const Layout::Item& i) { return at < i.packed; }) -
+                                 1;
       skip -= item->packed;
       for (; bytes; ++item, skip = 0) {
         const int64_t here = std::min(bytes, item->count * item->child->size - skip);
-        part_repeated<Pack>(*item->child, user + static_cast<UserAddress>(item->offset), packed, item->stride, skip, here);
+        part_repeated<Pack>(*item->child, user + static_cast<UserAddress>(item->offset), packed, item->stride, skip,
+                            here);
         packed += here;
         bytes -= here;
       }

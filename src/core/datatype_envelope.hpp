@@ -36,8 +36,8 @@ struct EnvelopeList {
 
 /// The arguments of a constructor as they were given, in the standard's order. \see MPI-5.0 §5.1.13
 ///
-/// CountArray are `integers` when the constructor was called in its int form and `counts` in its MPI_Count form; displacements are
-/// `addresses` or `counts`. What is int in both forms (order, ndims, …) is always in `integers`.
+/// CountArray are `integers` when the constructor was called in its int form and `counts` in its MPI_Count form;
+/// displacements are `addresses` or `counts`. What is int in both forms (order, ndims, …) is always in `integers`.
 struct DatatypeEnvelope {
   explicit DatatypeEnvelope(int combiner, bool large) noexcept : combiner(combiner), large(large) {}
 
@@ -52,7 +52,9 @@ struct DatatypeEnvelope {
   [[nodiscard]] bool add_count(MPI_Count value) noexcept {
     return large ? counts.push(value) : integers.push(static_cast<int>(value));
   }
-  [[nodiscard]] bool add_address(MPI_Count value) noexcept { return large ? counts.push(value) : addresses.push(value); }
+  [[nodiscard]] bool add_address(MPI_Count value) noexcept {
+    return large ? counts.push(value) : addresses.push(value);
+  }
   [[nodiscard]] bool add_type(Datatype& type) noexcept {
     if (!types.push(&type)) return false;
     retain(type);
@@ -64,8 +66,10 @@ struct DatatypeEnvelope {
 /// Arguments are checked here. The new type, uncommitted, holds references to what it was made of.
 /// \return MPI_SUCCESS, or an error code that names the argument. Thread-safe.
 int make_contiguous(MPI_Count count, Datatype& old, bool large, Datatype*& result) noexcept;
-int make_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large, Datatype*& result) noexcept;
-int make_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large, Datatype*& result) noexcept;
+int make_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large,
+                Datatype*& result) noexcept;
+int make_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large,
+                 Datatype*& result) noexcept;
 int make_indexed(MPI_Count count, CountArray blocklengths, CountArray displacements, Datatype& old, bool large,
                  Datatype*& result) noexcept;
 int make_hindexed(MPI_Count count, CountArray blocklengths, CountArray displacements, Datatype& old, bool large,
@@ -79,9 +83,9 @@ int make_struct(MPI_Count count, CountArray blocklengths, CountArray displacemen
 int make_resized(Datatype& old, MPI_Count lb, MPI_Count extent, bool large, Datatype*& result) noexcept;
 /// Committed when `old` is. Attributes are the caller's to copy.
 int make_dup(Datatype& old, Datatype*& result) noexcept;
-int make_subarray(int ndims, CountArray sizes, CountArray subsizes, CountArray starts, int order, Datatype& old, bool large,
-                  Datatype*& result) noexcept;
-int make_darray(int size, int rank, int ndims, CountArray gsizes, const int* distribs, const int* dargs, const int* psizes,
-                int order, Datatype& old, bool large, Datatype*& result) noexcept;
+int make_subarray(int ndims, CountArray sizes, CountArray subsizes, CountArray starts, int order, Datatype& old,
+                  bool large, Datatype*& result) noexcept;
+int make_darray(int size, int rank, int ndims, CountArray gsizes, const int* distribs, const int* dargs,
+                const int* psizes, int order, Datatype& old, bool large, Datatype*& result) noexcept;
 
 }  // namespace heddle

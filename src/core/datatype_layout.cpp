@@ -265,11 +265,30 @@ int64_t elements_in(const Layout& layout, int64_t bytes) noexcept {
   return sum;
 }
 
+int64_t bytes_of(const Layout& layout, int64_t elements) noexcept {
+  if (elements == layout.elements) return layout.size;
+  if (layout.basic) return elements * basic_info(layout.basic).size;
+  const auto in_repeated = [](const Layout& child, int64_t n) {
+    const int64_t whole = n / child.elements, rest = n % child.elements;
+    return whole * child.size + (rest ? bytes_of(child, rest) : 0);
+  };
+  if (layout.shape == Layout::Shape::loop) return in_repeated(*layout.child, elements);
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < layout.count && elements > 0; ++i) {
+    const Layout::Item& item = layout.items[i];
+    const int64_t here = std::min(elements, item.count * item.child->elements);
+    bytes += in_repeated(*item.child, here);
+    elements -= here;
+  }
+  return bytes;
+}
+
 // --- SequenceBuilder -----------------------------------------------------------------------------------------------
 
 namespace {
-constexpr int64_t short_child = 8;        // a child of up to so many blocks is taken apart …
-constexpr int64_t taken_apart_free = 64;  // … while the blocks gained stay below this many, or below twice the pieces given
+constexpr int64_t short_child = 8;  // a child of up to so many blocks is taken apart …
+constexpr int64_t taken_apart_free =
+    64;  // … while the blocks gained stay below this many, or below twice the pieces given
 }  // namespace
 
 SequenceBuilder::~SequenceBuilder() {
@@ -327,12 +346,14 @@ bool SequenceBuilder::append(int64_t offset, int64_t count, int64_t stride, cons
   using Shape = Layout::Shape;
   if (layout->shape == Shape::block && (count == 1 || stride == layout->size))
     return add_block(offset + layout->offset, layout->size * count, layout->basic);
-  const bool cheap = layout->count <= short_child && taken_apart_ + layout->count <= std::max(taken_apart_free, 2 * added_);
+  const bool cheap =
+      layout->count <= short_child && taken_apart_ + layout->count <= std::max(taken_apart_free, 2 * added_);
   if (count == 1 && cheap) {
     if (layout->shape == Shape::blocks) {
       taken_apart_ += layout->count;
       for (int64_t i = 0; i < layout->count; ++i)
-        if (!add_block(offset + layout->offset + layout->offsets[i], layout->block_length(i), layout->basic)) return false;
+        if (!add_block(offset + layout->offset + layout->offsets[i], layout->block_length(i), layout->basic))
+          return false;
       return true;
     }
     if (layout->shape == Shape::loop && layout->child->shape == Shape::block) {
@@ -480,7 +501,8 @@ bool SequenceBuilder::finish(LayoutRef& result) noexcept {
   result = LayoutRef();
   if (size_ == 0) return true;
   bool blocks_only = true;
-  for (int64_t i = 0; blocks_only && i < size_; ++i) blocks_only = !parts_[i].child && parts_[i].basic == parts_[0].basic;
+  for (int64_t i = 0; blocks_only && i < size_; ++i)
+    blocks_only = !parts_[i].child && parts_[i].basic == parts_[0].basic;
   return blocks_only ? all_blocks(0, size_, result) : mixed(result);
 }
 

@@ -1,9 +1,10 @@
 // Layouts: normalised, shared, immutable descriptions of where the bytes of a datatype are, in packing order.
 //
-// The same tree serves two readers. The *typed* layout of a datatype knows the basic type of every block (MPI_Get_elements,
-// external32); its *plan* has forgotten the types, so that neighbours of different types are one block. Both are normalised while
-// they are built: adjacent blocks are merged, regular lists become loops, loops of loops collapse where strides allow. A layout's
-// memory is bounded by the length of the description, never by the number of elements: a vector of 10^9 blocks is one node.
+// The same tree serves two readers. The *typed* layout of a datatype knows the basic type of every block
+// (MPI_Get_elements, external32); its *plan* has forgotten the types, so that neighbours of different types are one
+// block. Both are normalised while they are built: adjacent blocks are merged, regular lists become loops, loops of
+// loops collapse where strides allow. A layout's memory is bounded by the length of the description, never by the
+// number of elements: a vector of 10^9 blocks is one node.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@
 
 namespace heddle {
 
-/// One node. Displacements are in bytes from the address of the element; `size` > 0 always (a layout without data is nullptr).
-/// Reference counted: types made of one another share nodes.
+/// One node. Displacements are in bytes from the address of the element; `size` > 0 always (a layout without data is
+/// nullptr). Reference counted: types made of one another share nodes.
 struct Layout {
   enum class Shape : std::uint8_t {
     block,   ///< `size` bytes at `offset`
@@ -32,21 +33,21 @@ struct Layout {
 
   mutable std::atomic<std::int32_t> references{1};
   Shape shape = Shape::block;
-  BasicType basic = 0;  ///< of all blocks below; 0: mixed, or types forgotten
-  bool typed = false;   ///< blocks know their basic types
-  std::int64_t size = 0;      ///< packed bytes
-  std::int64_t elements = 0;  ///< basic elements (typed only)
-  std::int64_t external = 0;  ///< bytes in external32 (typed only)
+  BasicType basic = 0;             ///< of all blocks below; 0: mixed, or types forgotten
+  bool typed = false;              ///< blocks know their basic types
+  std::int64_t size = 0;           ///< packed bytes
+  std::int64_t elements = 0;       ///< basic elements (typed only)
+  std::int64_t external = 0;       ///< bytes in external32 (typed only)
   std::int64_t low = 0, high = 0;  ///< all bytes lie in [low, high)
   std::int64_t offset = 0;
   std::int64_t count = 1;
   std::int64_t stride = 0;
   const Layout* child = nullptr;
 
-  std::int64_t block = 0;             ///< blocks: common length, or 0 when `lengths` are used
-  std::int64_t* offsets = nullptr;    ///< blocks
-  std::int64_t* lengths = nullptr;    ///< blocks of unequal length
-  std::int64_t* packed = nullptr;     ///< blocks of unequal length: packed bytes before the i-th
+  std::int64_t block = 0;           ///< blocks: common length, or 0 when `lengths` are used
+  std::int64_t* offsets = nullptr;  ///< blocks
+  std::int64_t* lengths = nullptr;  ///< blocks of unequal length
+  std::int64_t* packed = nullptr;   ///< blocks of unequal length: packed bytes before the i-th
   Item* items = nullptr;
   mutable std::atomic<const Layout*> stripped{nullptr};  ///< the plan made of this typed node, kept for its next user
 
@@ -85,8 +86,8 @@ class LayoutRef {
   const Layout* layout_ = nullptr;
 };
 
-/// The makers return false when memory is out or a displacement or size leaves 63 bits; `result` may come out empty (no data).
-/// `bytes` bytes of one basic type (0: untyped) at displacement 0.
+/// The makers return false when memory is out or a displacement or size leaves 63 bits; `result` may come out empty (no
+/// data). `bytes` bytes of one basic type (0: untyped) at displacement 0.
 [[nodiscard]] bool make_block(BasicType basic, std::int64_t bytes, LayoutRef& result) noexcept;
 /// `count` times `child`, `stride` bytes apart.
 [[nodiscard]] bool make_loop(const Layout* child, std::int64_t count, std::int64_t stride, LayoutRef& result) noexcept;
@@ -95,13 +96,17 @@ class LayoutRef {
 /// The same layout without types.
 [[nodiscard]] bool make_plan(const Layout* layout, LayoutRef& result) noexcept;
 
-/// How many basic elements the first `bytes` packed bytes hold, or -1 when they end inside one. \pre typed, bytes <= layout.size
+/// How many basic elements the first `bytes` packed bytes hold, or -1 when they end inside one. \pre typed, bytes <=
+/// layout.size
 std::int64_t elements_in(const Layout& layout, std::int64_t bytes) noexcept;
+
+/// The packed bytes of the first `elements` basic elements. \pre typed, elements <= layout.elements
+std::int64_t bytes_of(const Layout& layout, std::int64_t elements) noexcept;
 
 /// Collects pieces in packing order, merging while they come, and makes the shortest layout for them.
 ///
-/// Short children are taken apart so that their blocks merge with the neighbours; the number of blocks that appear this way is
-/// bounded, so the memory stays proportional to what was described.
+/// Short children are taken apart so that their blocks merge with the neighbours; the number of blocks that appear this
+/// way is bounded, so the memory stays proportional to what was described.
 class SequenceBuilder {
  public:
   explicit SequenceBuilder(bool typed) noexcept : typed_(typed) {}

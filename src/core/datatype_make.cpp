@@ -73,7 +73,8 @@ int NewType::finish(LayoutRef layout, Datatype*& result) noexcept {
 }
 
 int NewType::too_large() noexcept {
-  return error(MPI_ERR_ARG, "the datatype would reach beyond 2^63-1 bytes: its size, extent or a displacement does not fit");
+  return error(MPI_ERR_ARG,
+               "the datatype would reach beyond 2^63-1 bytes: its size, extent or a displacement does not fit");
 }
 int NewType::no_memory() noexcept { return error(MPI_ERR_NO_MEM, "no memory for the description of a datatype"); }
 
@@ -87,11 +88,12 @@ int check_count(MPI_Count n, const char* name) noexcept {
 }
 
 int check_lengths(MPI_Count n, CountArray lengths, const char* name) noexcept {
-  if (n > 0 && lengths.is_null()) return error(MPI_ERR_ARG, "%s is null though there are %lld blocks", name, static_cast<long long>(n));
+  if (n > 0 && lengths.is_null())
+    return error(MPI_ERR_ARG, "%s is null though there are %lld blocks", name, static_cast<long long>(n));
   for (MPI_Count i = 0; i < n; ++i)
     if (lengths[i] < 0)
-      return error(MPI_ERR_ARG, "%s[%lld] is %lld; a block length must not be negative", name, static_cast<long long>(i),
-                   static_cast<long long>(lengths[i]));
+      return error(MPI_ERR_COUNT, "%s[%lld] is %lld; a block length must not be negative", name,
+                   static_cast<long long>(i), static_cast<long long>(lengths[i]));
   return MPI_SUCCESS;
 }
 
@@ -133,12 +135,13 @@ int finish_listed(NewType& made, MPI_Count count, CountArray lengths, MPI_Count 
 }
 
 /// The common part of the four indexed constructors.
-int make_listed(int combiner, MPI_Count count, CountArray lengths, MPI_Count blocklength, CountArray displacements, bool in_bytes,
-                Datatype& old, bool large, Datatype*& result) noexcept {
+int make_listed(int combiner, MPI_Count count, CountArray lengths, MPI_Count blocklength, CountArray displacements,
+                bool in_bytes, Datatype& old, bool large, Datatype*& result) noexcept {
   const bool listed_lengths = combiner == MPI_COMBINER_INDEXED || combiner == MPI_COMBINER_HINDEXED;
   int code = check_count(count, "count");
   if (code == MPI_SUCCESS)
-    code = listed_lengths ? check_lengths(count, lengths, "array_of_blocklengths") : check_count(blocklength, "blocklength");
+    code = listed_lengths ? check_lengths(count, lengths, "array_of_blocklengths")
+                          : check_count(blocklength, "blocklength");
   if (code == MPI_SUCCESS) code = check_displacements(count, displacements);
   if (code != MPI_SUCCESS) return code;
 
@@ -150,7 +153,8 @@ int make_listed(int combiner, MPI_Count count, CountArray lengths, MPI_Count blo
     for (MPI_Count i = 0; ok && i < count; ++i) ok = e.add_count(lengths[i]);
   else
     ok = ok && e.add_count(blocklength);
-  for (MPI_Count i = 0; ok && i < count; ++i) ok = in_bytes ? e.add_address(displacements[i]) : e.add_count(displacements[i]);
+  for (MPI_Count i = 0; ok && i < count; ++i)
+    ok = in_bytes ? e.add_address(displacements[i]) : e.add_count(displacements[i]);
   if (!ok || !e.add_type(old)) return made.no_memory();
   return finish_listed(made, count, listed_lengths ? lengths : CountArray(), blocklength, displacements,
                        in_bytes ? 1 : old.extent, old, result);
@@ -165,25 +169,29 @@ int make_contiguous(MPI_Count count, Datatype& old, bool large, Datatype*& resul
   return finish_strided(made, 1, count, 0, old, result);
 }
 
-int make_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large, Datatype*& result) noexcept {
+int make_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large,
+                Datatype*& result) noexcept {
   if (const int code = check_count(count, "count"); code != MPI_SUCCESS) return code;
   if (const int code = check_count(blocklength, "blocklength"); code != MPI_SUCCESS) return code;
   NewType made(MPI_COMBINER_VECTOR, large);
   if (!made.ok()) return made.no_memory();
   DatatypeEnvelope& e = made.envelope();
-  if (!e.add_count(count) || !e.add_count(blocklength) || !e.add_count(stride) || !e.add_type(old)) return made.no_memory();
+  if (!e.add_count(count) || !e.add_count(blocklength) || !e.add_count(stride) || !e.add_type(old))
+    return made.no_memory();
   int64_t bytes = 0;
   if (count > 1 && __builtin_mul_overflow(stride, old.extent, &bytes)) return made.too_large();
   return finish_strided(made, count, blocklength, bytes, old, result);
 }
 
-int make_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large, Datatype*& result) noexcept {
+int make_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& old, bool large,
+                 Datatype*& result) noexcept {
   if (const int code = check_count(count, "count"); code != MPI_SUCCESS) return code;
   if (const int code = check_count(blocklength, "blocklength"); code != MPI_SUCCESS) return code;
   NewType made(MPI_COMBINER_HVECTOR, large);
   if (!made.ok()) return made.no_memory();
   DatatypeEnvelope& e = made.envelope();
-  if (!e.add_count(count) || !e.add_count(blocklength) || !e.add_address(stride) || !e.add_type(old)) return made.no_memory();
+  if (!e.add_count(count) || !e.add_count(blocklength) || !e.add_address(stride) || !e.add_type(old))
+    return made.no_memory();
   return finish_strided(made, count, blocklength, stride, old, result);
 }
 
@@ -199,12 +207,14 @@ int make_hindexed(MPI_Count count, CountArray blocklengths, CountArray displacem
 
 int make_indexed_block(MPI_Count count, MPI_Count blocklength, CountArray displacements, Datatype& old, bool large,
                        Datatype*& result) noexcept {
-  return make_listed(MPI_COMBINER_INDEXED_BLOCK, count, CountArray(), blocklength, displacements, false, old, large, result);
+  return make_listed(MPI_COMBINER_INDEXED_BLOCK, count, CountArray(), blocklength, displacements, false, old, large,
+                     result);
 }
 
 int make_hindexed_block(MPI_Count count, MPI_Count blocklength, CountArray displacements, Datatype& old, bool large,
                         Datatype*& result) noexcept {
-  return make_listed(MPI_COMBINER_HINDEXED_BLOCK, count, CountArray(), blocklength, displacements, true, old, large, result);
+  return make_listed(MPI_COMBINER_HINDEXED_BLOCK, count, CountArray(), blocklength, displacements, true, old, large,
+                     result);
 }
 
 int make_struct(MPI_Count count, CountArray blocklengths, CountArray displacements, Datatype* const* types, bool large,

@@ -18,7 +18,8 @@ class NewType {
   [[nodiscard]] DatatypeEnvelope& envelope() noexcept { return *type_->envelope; }
 
   /// The new type has `count` elements of `old`, the j-th at displacement + j*stride. False when an address overflows.
-  [[nodiscard]] bool cover(std::int64_t displacement, std::int64_t count, std::int64_t stride, const Datatype& old) noexcept;
+  [[nodiscard]] bool cover(std::int64_t displacement, std::int64_t count, std::int64_t stride,
+                           const Datatype& old) noexcept;
   /// Sets the bounds, whatever was covered.
   void mark(std::int64_t lb, std::int64_t ub) noexcept {
     marked_ = true;

@@ -11,7 +11,7 @@ using std::int64_t;
 
 namespace {
 
-constexpr int seeds = 3000;
+constexpr int seeds = 1500;
 
 /// Memory that all of `count` elements lie in, filled with bytes that name their place.
 struct Arena {
@@ -50,7 +50,8 @@ TEST(DatatypeProperty, PackingGivesTheTypemapsBytesInOrderWhereverTheStreamIsSpl
     const Both t = generator.make(static_cast<int>(seed % 5));
     if (t.model.map.size() > 4000) continue;
     ASSERT_EQ(commit(*t.real), MPI_SUCCESS);
-    const int64_t count = generator.pick(0, 1) ? generator.pick(0, 3) : generator.pick(0, 400) / (1 + t.model.size() / 64);
+    const int64_t count =
+        generator.pick(0, 1) ? generator.pick(0, 3) : generator.pick(0, 400) / (1 + t.model.size() / 64);
     Arena arena(t.model, count);
     const std::vector<unsigned char> expected = t.model.pack(arena.origin(), count);
 
@@ -82,7 +83,8 @@ TEST(DatatypeProperty, UnpackingWritesTheTypemapsBytesAndNoOthers) {
     ASSERT_EQ(commit(*t.real), MPI_SUCCESS);
     const int64_t count = generator.pick(0, 20) / (1 + t.model.size() / 1024);
     Arena arena(t.model, count);
-    // Bytes that several entries name have no defined value after a receive: give the stream the same byte for each address.
+    // Bytes that several entries name have no defined value after a receive: give the stream the same byte for each
+    // address.
     const std::vector<unsigned char> stream = t.model.pack(arena.origin(), count);
     std::vector<unsigned char> blank(arena.bytes.size(), 0), expected(arena.bytes.size(), 0);
     std::size_t k = 0;
@@ -146,7 +148,8 @@ TEST(DatatypeProperty, ElementsAreCountedOneByOne) {
     int64_t bytes = 0, elements = 0;
     at_byte[0] = 0;
     for (int i = 0; i < 3; ++i)
-      for (const model::Entry& e : t.model.map) at_byte[static_cast<std::size_t>(bytes += basic_info(e.basic).size)] = ++elements;
+      for (const model::Entry& e : t.model.map)
+        at_byte[static_cast<std::size_t>(bytes += basic_info(e.basic).size)] = ++elements;
     for (std::size_t n = 0; n < at_byte.size(); ++n)
       ASSERT_EQ(basic_elements(*t.real, static_cast<int64_t>(n)), at_byte[n]) << "seed " << seed << " bytes " << n;
   }
