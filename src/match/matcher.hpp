@@ -1,0 +1,175 @@
+// The matching engine of a VCI: which receive gets which message, in the order MPI demands, at a cost that does not grow.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "sync/intrusive.hpp"
+
+namespace heddle::match {
+
+/// What a receive asks for and what a message is: context id, source rank, tag. A receive may hold MPI_ANY_SOURCE, MPI_ANY_TAG.
+struct Pattern {
+  std::uint64_t context;
+  std::int32_t source;
+  std::int32_t tag;
+  friend bool operator==(const Pattern&, const Pattern&) = default;
+};
+
+/// Which of the two wildcards a pattern has. Each form is an index of its own.
+enum Form : unsigned { exact = 0, any_source = 1, any_tag = 2, any_both = 3, forms = 4 };
+
+inline unsigned form_of(const Pattern& p) noexcept {
+  return (p.source == MPI_ANY_SOURCE ? any_source : 0U) | (p.tag == MPI_ANY_TAG ? any_tag : 0U);
+}
+inline Pattern with_form(const Pattern& p, unsigned form) noexcept {
+  return {p.context, form & any_source ? MPI_ANY_SOURCE : p.source, form & any_tag ? MPI_ANY_TAG : p.tag};
+}
+
+struct Posted;
+struct Arrival;
+struct PostedBin;
+struct ArrivalBin;
+
+/// A posted receive, as the engine sees it (base of Request).
+struct Posted {
+  Pattern pattern{};
+  std::uint64_t sequence = 0;  ///< posting order, decides between an exact and a wildcard receive
+  PostedBin* bin = nullptr;    ///< where it waits; nullptr when not posted
+  sync::Link<Posted> link;
+};
+
+/// An unexpected message, as the engine sees it (base of proto::Unexpected).
+struct Arrival {
+  Pattern key{};
+  ArrivalBin* bins[forms] = {};
+  sync::Link<Arrival> links[forms];
+  sync::Link<Arrival> all;
+};
+
+/// A hash table from patterns to queues. A queue (bin) stays when it runs empty, because programs repeat their patterns; empty ones
+/// are swept when the table would have to grow.
+template <typename Bin>
+class Table {
+ public:
+  Table() noexcept;
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  /// The bin of `pattern`, or nullptr.
+  Bin* find(const Pattern& pattern) noexcept {
+    if (last_ && last_->pattern == pattern) return last_;
+    for (Bin* bin = buckets_[hash(pattern) & mask_]; bin; bin = bin->next)
+      if (bin->pattern == pattern) return last_ = bin;
+    return nullptr;
+  }
+  /// The bin of `pattern`, made if needed.
+  Bin* get(const Pattern& pattern) noexcept {
+    Bin* bin = find(pattern);
+    return bin ? bin : insert(pattern);
+  }
+
+ private:
+  static std::uint64_t hash(const Pattern& p) noexcept {
+    std::uint64_t h = p.context * 0x9e3779b97f4a7c15U;
+    h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(p.source)) << 32 | static_cast<std::uint32_t>(p.tag));
+    h *= 0xd6e8feb86659fd93U;
+    return h ^ h >> 32;
+  }
+  Bin* insert(const Pattern& pattern) noexcept;
+  void make_room() noexcept;
+
+  Bin** buckets_;
+  std::uint64_t mask_;
+  Bin* last_ = nullptr;  ///< most programs ask for the same pattern again
+  Bin* spare_ = nullptr;
+  std::size_t bins_ = 0;
+};
+
+struct PostedBin {
+  Pattern pattern;
+  PostedBin* next;
+  sync::List<Posted, &Posted::link> queue;
+};
+
+struct ArrivalBin {
+  Pattern pattern;
+  ArrivalBin* next;
+  Arrival *head = nullptr, *tail = nullptr;  ///< through links[form]
+};
+
+/// All receives and all unexpected messages of a VCI. Guarded by the VCI.
+///
+/// Order (MPI-5.0 §3.5): a message takes the earliest posted receive that matches it, a receive the earliest message.
+/// Cost: a message looks into one bin per form that has posted receives (usually one); a receive into one bin. Neither grows with
+/// the number outstanding. The indexes of unexpected messages by wildcard form are kept only from the first such receive on.
+class Matcher {
+ public:
+  /// Takes the earliest posted receive that matches a message, or nullptr.
+  Posted* take_posted(const Pattern& message) noexcept {
+    Posted* best = nullptr;
+    for (unsigned form = exact; form < forms; ++form) {
+      if (!posted_[form]) continue;
+      PostedBin* bin = posted_table_.find(with_form(message, form));
+      Posted* first = bin ? bin->queue.front() : nullptr;
+      if (first && (!best || first->sequence < best->sequence)) best = first;
+    }
+    if (best) remove_posted(*best);
+    return best;
+  }
+
+  /// Adds a receive that no unexpected message matched.
+  void post(Posted& receive) noexcept {
+    receive.sequence = next_sequence_++;
+    receive.bin = posted_table_.get(receive.pattern);
+    receive.bin->queue.push_back(&receive);
+    ++posted_[form_of(receive.pattern)];
+  }
+
+  /// Withdraws a posted receive (cancel, or taken by a message). \pre receive.bin
+  void remove_posted(Posted& receive) noexcept {
+    receive.bin->queue.remove(&receive);
+    receive.bin = nullptr;
+    --posted_[form_of(receive.pattern)];
+  }
+
+  /// The earliest unexpected message that a receive of this pattern would take, left in place; or nullptr.
+  Arrival* find_arrival(const Pattern& pattern) noexcept {
+    if (all_.empty()) return nullptr;
+    const unsigned form = form_of(pattern);
+    if (!(indexed_ & 1U << form)) [[unlikely]] build_index(form);
+    ArrivalBin* bin = arrivals_.find(pattern);
+    return bin ? bin->head : nullptr;
+  }
+
+  /// Keeps a message that no posted receive matched.
+  void keep(Arrival& message) noexcept {
+    all_.push_back(&message);
+    ++unexpected_;
+    for (unsigned form = exact; form < forms; ++form)
+      if (indexed_ & 1U << form) enter(message, form);
+  }
+
+  void remove_arrival(Arrival& message) noexcept;
+
+  [[nodiscard]] std::size_t unexpected() const noexcept { return unexpected_; }
+  [[nodiscard]] std::size_t posted() const noexcept { return posted_[0] + posted_[1] + posted_[2] + posted_[3]; }
+  [[nodiscard]] Arrival* first_arrival() const noexcept { return all_.front(); }
+
+ private:
+  void enter(Arrival& message, unsigned form) noexcept;
+  void build_index(unsigned form) noexcept;
+
+  std::size_t posted_[forms] = {};
+  std::uint64_t next_sequence_ = 0;
+  Table<PostedBin> posted_table_;
+
+  unsigned indexed_ = 1U << exact;
+  std::size_t unexpected_ = 0;
+  sync::List<Arrival, &Arrival::all> all_;  ///< in order of arrival
+  Table<ArrivalBin> arrivals_;
+};
+
+}  // namespace heddle::match

@@ -1,0 +1,155 @@
+// A ring of cache lines that carries records of one or more lines from many producers to one consumer.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sync/cpu.hpp"
+
+namespace heddle::sync {
+
+/// One line of the ring. The first eight bytes of a record's first line are its stamp; the rest of the record, across lines, is the
+/// user's and contiguous.
+struct alignas(cache_line) RingLine {
+  std::atomic<std::uint64_t> stamp;
+  std::byte data[cache_line - sizeof(std::uint64_t)];
+};
+static_assert(sizeof(RingLine) == cache_line);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would be private to one process");
+
+/// The shared counters of a ring. All zeroes is an empty ring.
+struct RingControl {
+  alignas(cache_line) std::atomic<std::uint64_t> tail;  ///< next line to reserve; written by producers
+  alignas(cache_line) std::atomic<std::uint64_t> head;  ///< next line to consume; written by the consumer, read once a lap
+  alignas(cache_line) std::atomic<std::uint32_t> hold;  ///< the consumer asks producers to keep payloads; rarely written
+};
+static_assert(sizeof(RingControl) == 3 * cache_line);
+
+namespace ring_detail {
+// A stamp names the lap-unique index of its line and the record's length: a stale one can never be taken for a fresh one.
+inline constexpr int length_bits = 12;
+inline constexpr std::uint64_t length_mask = (1U << length_bits) - 1;
+inline std::uint64_t stamp_of(std::uint64_t index, std::uint64_t lines) { return (index + 1) << length_bits | lines; }
+inline bool stamp_is(std::uint64_t stamp, std::uint64_t index) {
+  return stamp >> length_bits == ((index + 1) & (~std::uint64_t{0} >> length_bits));
+}
+}  // namespace ring_detail
+
+/// The producers' view of a ring, one per ring and producing process; any thread of it may push.
+///
+/// Use it where small messages must reach another core with one cache-line transfer, and larger ones in one pass.
+/// Do not use it for records above `max_lines` (a quarter of the ring, at most 2047 lines), nor where a producer may die between
+/// `reserve` and `publish`: later records stay hidden behind the gap (the job is being torn down in that case).
+///
+/// Progress: `reserve` is lock-free. A record becomes visible once every earlier one has been published.
+/// Cost: 1 read-modify-write, 1 release store; the consumer's counter is read once a lap, through `head_cache_`.
+class RingProducer {
+ public:
+  /// \pre `lines` is a power of two and the number of RingLines at `first`.
+  RingProducer(RingControl* control, RingLine* first, std::uint32_t lines) noexcept
+      : control_(control), first_(first), lines_(lines) {}
+  RingProducer() noexcept = default;
+
+  [[nodiscard]] std::uint32_t max_lines() const noexcept { return lines_ < 8188 ? static_cast<std::uint32_t>(lines_ / 4) : 2047; }
+  [[nodiscard]] bool held() const noexcept { return control_->hold.load(std::memory_order_relaxed) != 0; }
+
+  struct Reservation {
+    RingLine* line;  ///< nullptr: the ring is full, nothing has changed
+    std::uint64_t index;
+  };
+
+  /// Reserves a record of `n` contiguous lines. The caller fills it (all but the stamp) and must then publish it.
+  [[nodiscard]] Reservation reserve(std::uint32_t n) noexcept {
+    std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::uint64_t position = tail & (lines_ - 1);
+      const std::uint64_t skip = position + n > lines_ ? lines_ - position : 0;
+      const std::uint64_t end = tail + skip + n;
+      // Acquire pairs with the release below: another thread's view of the consumer's counter is as good as ours.
+      if (end - head_cache_.load(std::memory_order_acquire) > lines_) [[unlikely]] {
+        // Acquire pairs with RingConsumer::pop's release: the consumer has read and cleared the lines.
+        const std::uint64_t head = control_->head.load(std::memory_order_acquire);
+        head_cache_.store(head, std::memory_order_release);
+        if (end - head > lines_) return {nullptr, 0};
+      }
+      // Relaxed: the reservation publishes nothing; the stamp does.
+      if (control_->tail.compare_exchange_weak(tail, end, std::memory_order_relaxed)) {
+        if (skip) [[unlikely]]
+          at(tail)->stamp.store(ring_detail::stamp_of(tail, skip | padding_bit), std::memory_order_release);
+        return {at(tail + skip), tail + skip};
+      }
+    }
+  }
+
+  /// Makes a filled record of `n` lines visible. Release pairs with the acquire in RingConsumer::front.
+  static void publish(Reservation r, std::uint32_t n) noexcept {
+    r.line->stamp.store(ring_detail::stamp_of(r.index, n), std::memory_order_release);
+  }
+
+ private:
+  friend class RingConsumer;
+  static constexpr std::uint64_t padding_bit = std::uint64_t{1} << (ring_detail::length_bits - 1);
+  RingLine* at(std::uint64_t index) const noexcept { return first_ + (index & (lines_ - 1)); }
+
+  RingControl* control_ = nullptr;
+  RingLine* first_ = nullptr;
+  std::uint64_t lines_ = 0;
+  std::atomic<std::uint64_t> head_cache_{0};
+};
+
+/// The consumer's view of a ring. One thread at a time (the VCI's holder), but `pending` may be asked by anyone.
+///
+/// Progress: wait-free. Cost: one line read per line of a record; one store per line to clear it.
+class RingConsumer {
+ public:
+  RingConsumer(RingControl* control, RingLine* first, std::uint32_t lines) noexcept
+      : control_(control), first_(first), lines_(lines) {}
+  RingConsumer() noexcept = default;
+
+  /// True when a record waits. Racy by design for threads that do not hold the ring: a hint to try for the lock.
+  [[nodiscard]] bool pending() const noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    return ring_detail::stamp_is(at(head)->stamp.load(std::memory_order_relaxed), head);
+  }
+
+  /// The oldest record, or nullptr. Stays in place until `pop`.
+  [[nodiscard]] RingLine* front() noexcept {
+    for (;;) {
+      const std::uint64_t head = head_.load(std::memory_order_relaxed);
+      RingLine* line = at(head);
+      const std::uint64_t stamp = line->stamp.load(std::memory_order_acquire);  // pairs with publish
+      if (!ring_detail::stamp_is(stamp, head)) return nullptr;
+      if (stamp & RingProducer::padding_bit) [[unlikely]] {
+        advance(head + (stamp & (RingProducer::padding_bit - 1)));
+        continue;
+      }
+      return line;
+    }
+  }
+
+  /// Gives the record at the front back to the producers.
+  void pop() noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    const std::uint64_t n = at(head)->stamp.load(std::memory_order_relaxed) & ring_detail::length_mask;
+    // A later record may begin in any of these lines, where payload bytes could read as its stamp.
+    for (std::uint64_t i = 1; i < n; ++i) at(head + i)->stamp.store(0, std::memory_order_relaxed);
+    advance(head + n);
+  }
+
+  void set_hold(bool hold) noexcept { control_->hold.store(hold, std::memory_order_relaxed); }
+
+ private:
+  void advance(std::uint64_t head) noexcept {
+    head_.store(head, std::memory_order_relaxed);
+    control_->head.store(head, std::memory_order_release);  // pairs with the acquire in reserve
+  }
+  RingLine* at(std::uint64_t index) const noexcept { return first_ + (index & (lines_ - 1)); }
+
+  RingControl* control_ = nullptr;
+  RingLine* first_ = nullptr;
+  std::uint64_t lines_ = 0;
+  std::atomic<std::uint64_t> head_{0};  ///< atomic only for `pending`
+};
+
+}  // namespace heddle::sync
