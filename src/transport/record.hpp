@@ -1,0 +1,78 @@
+// What travels between VCIs: a record, the same on every transport.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sync/record_ring.hpp"
+
+namespace heddle {
+
+enum class RecordKind : std::uint8_t {
+  eager,        ///< a whole message
+  eager_sync,   ///< the same, and the sender wants an `ack` when it is matched: payload begins with AckTo
+  ack,          ///< a synchronous message was matched
+  offer,        ///< rendezvous: a message too large to push; payload is Offer
+  accept,       ///< the receiver takes part of the offer by itself and asks the sender to help; payload is Accept
+  pull,         ///< the receiver cannot reach the sender's buffer: send the bytes as `data`; payload is Accept
+  data,         ///< bytes of an accepted message, in order; payload is DataFor, then the bytes
+  finished,     ///< the other end may complete its request: all bytes are in place
+};
+
+/// The head of a record, laid over the first line of a ring record. `payload` continues over the following lines.
+struct Record {
+  std::atomic<std::uint64_t> stamp;  ///< the ring's
+  std::uint64_t context;
+  std::int32_t source;  ///< rank of the sender in the communicator
+  std::int32_t tag;
+  std::uint32_t bytes;  ///< of payload
+  RecordKind kind;
+  std::uint8_t reserved;
+  std::uint16_t lane;   ///< for replies: which VCI of the sender
+  std::byte payload[32];
+
+  static constexpr std::size_t head_bytes = 32;
+  static constexpr std::size_t inline_bytes = 32;
+};
+static_assert(sizeof(Record) == sync::cache_line && offsetof(Record, payload) == Record::head_bytes);
+
+inline std::uint32_t lines_for(std::size_t payload) noexcept {
+  return static_cast<std::uint32_t>((Record::head_bytes + payload + sync::cache_line - 1) / sync::cache_line);
+}
+
+/// Names a request at the other end. The value is opaque to everyone but the process that made it.
+using RequestToken = std::uint64_t;
+
+struct AckTo {
+  RequestToken request;  ///< the sender's
+  std::uint32_t process;
+  std::uint32_t reserved;
+};
+
+struct Offer {
+  RequestToken request;    ///< the sender's
+  std::uint64_t address;   ///< of the bytes in the sender's address space; 0: not one block, only `pull` will do
+  std::uint64_t bytes;
+  std::uint64_t heap;      ///< offset of the bytes in the sender's region when they lie in shared memory, else 0
+  std::uint32_t process;
+  std::uint32_t copy;      ///< index + 1 of a SharedCopy of the sender's VCI; 0: none, the receiver copies alone
+  std::uint32_t vci;       ///< whose SharedCopy
+  std::uint32_t reserved;
+};
+
+struct Accept {
+  RequestToken sender;     ///< the sender's request
+  RequestToken receiver;   ///< the receiver's request
+  std::uint64_t address;   ///< of the receive buffer
+  std::uint64_t bytes;     ///< to move: the smaller of message and buffer
+  std::uint64_t piece;     ///< size of a piece to claim
+  std::uint32_t process;   ///< the receiver
+  std::uint32_t lane;      ///< VCI of the receiver's request
+};
+
+struct DataFor {
+  RequestToken receiver;
+};
+
+}  // namespace heddle

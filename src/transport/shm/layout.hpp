@@ -1,0 +1,63 @@
+// What one process's region of shared memory looks like to the others on its node.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sync/cpu.hpp"
+#include "sync/record_ring.hpp"
+
+namespace heddle::shm {
+
+/// How the owner of a region sleeps and how others wake it. Belongs to the process: any VCI's message rings it.
+struct Doorbell {
+  /// Threads asleep or about to be. Read by every sender after publishing, so it has a line to itself that rarely changes.
+  alignas(sync::cache_line) std::atomic<std::uint32_t> sleepers;
+  alignas(sync::cache_line) std::atomic<std::uint32_t> bell;  ///< futex word, counts rings
+};
+
+/// The first page of a region.
+struct RegionHeader {
+  static constexpr std::uint32_t magic_value = 0x4844'4c01;
+
+  std::atomic<std::uint32_t> ready;  ///< magic_value once the rest is written (release; pairs with attach's acquire)
+  std::uint32_t vcis;                ///< of the owner
+  std::uint32_t ring_lines;          ///< of each of its rings, a power of two
+  std::int32_t pid;
+  std::uint64_t probe_address;       ///< of a private copy of `probe_value`, to find out whether CMA works
+  std::uint64_t probe_value;
+  Doorbell doorbell;
+};
+static_assert(sizeof(RegionHeader) <= 4096);
+
+/// A large message that both ends copy: sender and receiver claim pieces from one counter. Lives in the sender's region.
+struct SharedCopy {
+  alignas(sync::cache_line) std::atomic<std::uint64_t> claimed;  ///< bytes handed out
+  alignas(sync::cache_line) std::atomic<std::uint64_t> copied;   ///< bytes in place
+};
+
+inline constexpr std::size_t copies_per_vci = 64;
+inline constexpr std::size_t max_vcis = 1024;  ///< of one process: the pool's and, later, the endpoints'
+
+// Everything is sparse: a page exists once a VCI uses it.
+inline constexpr std::uint64_t vci_stride = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t vci_offset = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t copies_at = 4096;       ///< within a VCI's part: ring control, then copies, then lines
+inline constexpr std::uint64_t lines_at = 16384;
+inline constexpr std::uint64_t heap_offset = std::uint64_t{2} << 30;
+inline constexpr std::uint64_t region_size = std::uint64_t{1} << 38;
+static_assert(copies_at + copies_per_vci * sizeof(SharedCopy) <= lines_at);
+static_assert(vci_offset + max_vcis * vci_stride <= heap_offset);
+
+inline sync::RingControl* ring_control(std::byte* region, unsigned vci) noexcept {
+  return reinterpret_cast<sync::RingControl*>(region + vci_offset + vci * vci_stride);
+}
+inline SharedCopy* shared_copies(std::byte* region, unsigned vci) noexcept {
+  return reinterpret_cast<SharedCopy*>(region + vci_offset + vci * vci_stride + copies_at);
+}
+inline sync::RingLine* ring_lines(std::byte* region, unsigned vci) noexcept {
+  return reinterpret_cast<sync::RingLine*>(region + vci_offset + vci * vci_stride + lines_at);
+}
+
+}  // namespace heddle::shm

@@ -1,0 +1,264 @@
+#include "transport/shm/node.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "sync/futex.hpp"
+#include "sys/bootstrap/bootstrap.hpp"
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+
+namespace heddle::shm {
+
+sys::Segment region;
+RegionHeader* header = nullptr;
+
+namespace {
+
+HEDDLE_PARAM_SIZE(ring_size, "HEDDLE_RING", 256 << 10, "bytes of each VCI's ingress ring in shared memory (16K to 512K)");
+HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
+
+constexpr unsigned page_bits = 9;
+constexpr unsigned page_size = 1U << page_bits;
+using Page = std::atomic<Peer*>;
+
+// Two levels, so that memory grows with the peers talked to and not with the job.
+std::atomic<Page*>* pages = nullptr;
+std::uint32_t page_count = 0;
+std::mutex attach_mutex;
+std::vector<int> local_ranks;
+int job_fd = -1;
+std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
+
+std::size_t ring_area() noexcept { return vci_offset + max_vcis * vci_stride; }
+
+std::uint64_t ring_bytes() noexcept {
+  std::uint64_t bytes = static_cast<std::uint64_t>(ring_size.value());
+  if (bytes < (16 << 10)) bytes = 16 << 10;
+  if (bytes > (512 << 10)) bytes = 512 << 10;
+  return std::bit_floor(bytes);
+}
+
+int local_index(ProcessIndex process) noexcept {
+  for (std::size_t low = 0, high = local_ranks.size(); low < high;) {
+    const std::size_t middle = (low + high) / 2;
+    if (local_ranks[middle] == static_cast<int>(process)) return static_cast<int>(middle);
+    if (local_ranks[middle] < static_cast<int>(process)) low = middle + 1; else high = middle;
+  }
+  return -1;
+}
+
+/// Maps as much heap as the address space limits allow: all of it, or a fraction.
+bool map_own(std::string& problem) {
+  for (std::uint64_t size = region_size; size > heap_offset; size /= 4)
+    if (sys::map_segment(region, size, problem)) return true;
+  return sys::map_segment(region, ring_area(), problem);
+}
+
+}  // namespace
+
+bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem) {
+  local_ranks = job.local_ranks();
+  page_count = (static_cast<std::uint32_t>(job.size) + page_size - 1) >> page_bits;
+  pages = new (std::nothrow) std::atomic<Page*>[page_count]();
+  job_fd = job.job_fd;
+  if (job_fd >= 0) {
+    // Everyone computes the same size, so whoever comes first may set it.
+    const auto total = static_cast<off_t>(region_size * static_cast<std::uint64_t>(job.local_size));
+    if (ftruncate(job_fd, total)) {
+      problem = std::string("sizing the job's shared memory: ") + std::strerror(errno);
+      return false;
+    }
+    region.fd = job_fd;
+    region.size = region_size;
+    region.offset = region_size * static_cast<std::uint64_t>(job.local_rank);
+  } else if (!sys::create_segment(region_size, job.job_id.c_str(), job.local_rank, region, problem)) {
+    return false;
+  }
+  if (!sys::commit(region, 0, sizeof(RegionHeader)) || !map_own(problem)) {
+    if (problem.empty()) problem = "no memory for the shared region";
+    return false;
+  }
+  header = reinterpret_cast<RegionHeader*>(region.base);
+
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // Yama: let the job's other processes use CMA on this one
+  probe_value = (static_cast<std::uint64_t>(getpid()) << 32) ^ reinterpret_cast<std::uintptr_t>(&probe_value) ^ 0x5bd1e995;
+  header->vcis = vcis;
+  header->ring_lines = static_cast<std::uint32_t>(ring_bytes() / sync::cache_line);
+  header->pid = getpid();
+  header->probe_address = reinterpret_cast<std::uintptr_t>(&probe_value);
+  header->probe_value = probe_value;
+  header->ready.store(RegionHeader::magic_value, std::memory_order_release);  // pairs with attach
+
+  if (job_fd < 0 && job.size > 1)
+    return sys::bootstrap::put("shm", sys::segment_card(region), problem) && sys::bootstrap::fence(problem);
+  return true;
+}
+
+void stop() noexcept {
+  for (std::uint32_t p = 0; p < page_count; ++p) {
+    Page* page = pages[p].load(std::memory_order_relaxed);
+    for (unsigned i = 0; page && i < page_size; ++i)
+      if (Peer* peer = page[i].load(std::memory_order_relaxed)) {
+        sys::unmap_segment(peer->region);
+        if (peer->region.fd >= 0 && peer->region.fd != job_fd) close(peer->region.fd);
+        delete peer;
+      }
+    delete[] page;
+  }
+  delete[] pages;
+  pages = nullptr;
+  page_count = 0;
+  sys::unlink_segment();
+  sys::unmap_segment(region);
+  if (region.fd >= 0 && region.fd != job_fd) close(region.fd);
+  region = {};
+  header = nullptr;
+}
+
+Peer* find(ProcessIndex process) noexcept {
+  Page* page = pages[process >> page_bits].load(std::memory_order_acquire);
+  return page ? page[process & (page_size - 1)].load(std::memory_order_acquire) : nullptr;
+}
+
+Peer* attach(ProcessIndex process, std::string& problem) noexcept {
+  std::lock_guard lock(attach_mutex);
+  if (Peer* peer = find(process)) return peer;
+  const int index = local_index(process);
+  if (index < 0) {
+    problem = "rank " + std::to_string(process) + " is on another node, and this build has no network transport";
+    return nullptr;
+  }
+  Peer* peer = new (std::nothrow) Peer;
+  if (!peer) return problem = "no memory", nullptr;
+  peer->process = process;
+  if (job_fd >= 0) {
+    peer->region.fd = job_fd;
+    peer->region.size = region_size;
+    peer->region.offset = region_size * static_cast<std::uint64_t>(index);
+  } else {
+    std::optional<std::string> card;
+    if (!sys::bootstrap::get(static_cast<int>(process), "shm", card, problem)) return delete peer, nullptr;
+    if (!card || !sys::open_segment(*card, peer->region, problem)) {
+      problem = "cannot open the shared memory of rank " + std::to_string(process) + ": " + problem +
+                " (different containers or users on one node? give them one PID namespace and one user)";
+      return delete peer, nullptr;
+    }
+  }
+  if (!sys::map_segment(peer->region, ring_area(), problem)) return delete peer, nullptr;
+
+  auto* head = reinterpret_cast<RegionHeader*>(peer->region.base);
+  // With a job file nobody waits at start; the peer may still be on its way to MPI_Init.
+  for (unsigned polls = 0; head->ready.load(std::memory_order_acquire) != RegionHeader::magic_value; ++polls) {
+    if (polls < 1000) sched_yield(); else usleep(200);
+    if (polls % 1000 == 999 && sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
+  }
+  peer->pid = head->pid;
+  peer->vcis = head->vcis;
+  peer->doorbell = &head->doorbell;
+
+  auto& page = pages[process >> page_bits];
+  if (!page.load(std::memory_order_relaxed)) page.store(new Page[page_size](), std::memory_order_release);
+  page.load(std::memory_order_relaxed)[process & (page_size - 1)].store(peer, std::memory_order_release);
+  return peer;
+}
+
+Port* Peer::open_port(unsigned lane) noexcept {
+  std::lock_guard lock(attach_mutex);
+  if (Port* known = port(lane)) return known;
+  const unsigned vci = lane % vcis;
+  // Lanes that share a VCI share its port: one head cache.
+  for (unsigned other = vci; other < lanes; other += vcis)
+    if (Port* known = port(other)) {
+      ports_[lane].store(known, std::memory_order_release);
+      return known;
+    }
+  const std::uint32_t lines = reinterpret_cast<RegionHeader*>(region.base)->ring_lines;
+  const std::uint64_t start = vci_offset + vci * vci_stride;
+  if (!sys::commit(region, start, lines_at + lines * sync::cache_line))
+    sys::fatal("no memory for the ring to rank %u (%u KiB): a memory limit of this job or container is too low",
+               process, lines / 16);
+  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}};
+  if (!made) sys::fatal("no memory for the port to rank %u", process);
+  ports_[lane].store(made, std::memory_order_release);
+  return made;
+}
+
+void Peer::ring_slowly() noexcept {
+  doorbell->bell.fetch_add(1, std::memory_order_release);
+  sync::futex_wake(doorbell->bell);
+}
+
+bool Peer::probe_cma() noexcept {
+  const auto* head = reinterpret_cast<RegionHeader*>(region.base);
+  std::uint64_t value = 0;
+  const bool works = use_cma.value() && cma_read(pid, &value, head->probe_address, sizeof value) && value == head->probe_value;
+  if (!works && use_cma.value())
+    HEDDLE_NOTICE_ONCE("the kernel does not let ranks read each other's memory (CMA: %s); large messages are copied twice. "
+                       "Containers: allow ptrace (--cap-add SYS_PTRACE) or the process_vm_readv system call.",
+                       std::strerror(errno));
+  cma_.store(works ? 1 : -1, std::memory_order_relaxed);
+  return works;
+}
+
+std::byte* Peer::heap_address(std::uint64_t offset) noexcept {
+  std::byte* base = heap_.load(std::memory_order_acquire);
+  if (!base) {
+    std::lock_guard lock(attach_mutex);
+    base = heap_.load(std::memory_order_relaxed);
+    if (!base) {
+      void* mapped = mmap(nullptr, region.size - heap_offset, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, region.fd,
+                          static_cast<off_t>(region.offset + heap_offset));
+      if (mapped == MAP_FAILED) return nullptr;
+      base = static_cast<std::byte*>(mapped);
+      heap_.store(base, std::memory_order_release);
+    }
+  }
+  return base + (offset - heap_offset);
+}
+
+bool commit_vci(unsigned vci) noexcept {
+  return sys::commit(region, vci_offset + vci * vci_stride, lines_at + header->ring_lines * sync::cache_line);
+}
+
+std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept {
+  const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - region.base);
+  return distance >= heap_offset && distance + bytes <= region.mapped ? distance : 0;
+}
+
+bool cma_read(int pid, void* to, std::uint64_t from, std::size_t bytes) noexcept {
+  while (bytes) {
+    const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
+    const ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    if (n <= 0) return false;
+    to = static_cast<std::byte*>(to) + n;
+    from += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+bool cma_write(int pid, std::uint64_t to, const void* from, std::size_t bytes) noexcept {
+  while (bytes) {
+    const iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(to), bytes};
+    const ssize_t n = process_vm_writev(pid, &local, 1, &remote, 1, 0);
+    if (n <= 0) return false;
+    from = static_cast<const std::byte*>(from) + n;
+    to += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace heddle::shm

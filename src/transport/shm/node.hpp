@@ -1,0 +1,86 @@
+// The processes of this node: their regions, their rings, their doorbells.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "sys/segment.hpp"
+#include "sync/record_ring.hpp"
+#include "transport/shm/layout.hpp"
+#include "vci/address.hpp"
+
+namespace heddle::sys {
+struct Bootstrap;
+}
+
+namespace heddle::shm {
+
+inline constexpr unsigned lanes = 64;  ///< context ids choose among these; each process maps them to the VCIs it has
+
+/// A ring of a peer as this process sees it. A line of its own: its head cache is written by all sending threads.
+struct alignas(sync::cache_line) Port {
+  sync::RingProducer ring;
+};
+
+/// Another process of this node (or this one), attached on first use, kept until the job ends.
+class Peer {
+ public:
+  ProcessIndex process = 0;
+  int pid = 0;
+  std::uint32_t vcis = 0;
+  Doorbell* doorbell = nullptr;
+  sys::Segment region;
+
+  /// The ring behind which `lane`'s VCI sits. Null until `open_port`. Acquire pairs with open_port's release.
+  [[nodiscard]] Port* port(unsigned lane) const noexcept { return ports_[lane].load(std::memory_order_acquire); }
+  /// Makes the ring's pages exist and the port usable. Ends the job when memory is out.
+  Port* open_port(unsigned lane) noexcept;
+
+  /// Whether this process may read and write the peer's memory (CMA); really tried, once.
+  [[nodiscard]] bool cma_works() noexcept {
+    const auto known = cma_.load(std::memory_order_relaxed);
+    return known ? known == 1 : probe_cma();
+  }
+
+  /// Where byte `offset` of the peer's region is mapped here; maps its heap on first use. nullptr when that fails.
+  std::byte* heap_address(std::uint64_t offset) noexcept;
+
+  /// Wakes the peer if one of its threads sleeps. Called after publishing; one load when nobody does.
+  void ring_doorbell() noexcept {
+    if (doorbell->sleepers.load(std::memory_order_relaxed)) [[unlikely]] ring_slowly();
+  }
+
+ private:
+  bool probe_cma() noexcept;
+  void ring_slowly() noexcept;
+
+  std::atomic<Port*> ports_[lanes] = {};
+  std::atomic<int> cma_{0};  ///< 0 not tried, 1 works, -1 forbidden
+  std::atomic<std::byte*> heap_{nullptr};
+};
+
+/// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file.
+bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem);
+void stop() noexcept;
+
+/// The attached peer, or nullptr when it was not attached yet or is on another node. One dependent load per level.
+Peer* find(ProcessIndex process) noexcept;
+/// Attaches to a process of this node, waiting for it to come up. nullptr and a text when there is no path to it.
+Peer* attach(ProcessIndex process, std::string& problem) noexcept;
+
+/// This process's own region and doorbell.
+extern sys::Segment region;
+extern RegionHeader* header;
+
+/// Makes the pages of an own VCI exist. False when memory is out.
+bool commit_vci(unsigned vci) noexcept;
+
+/// Offset in the own region when [address, address+bytes) lies in the shared heap, else 0.
+std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept;
+
+/// Copies between this process and a peer by CMA. False when the kernel refuses.
+bool cma_read(int pid, void* to, std::uint64_t from, std::size_t bytes) noexcept;
+bool cma_write(int pid, std::uint64_t to, const void* from, std::size_t bytes) noexcept;
+
+}  // namespace heddle::shm
