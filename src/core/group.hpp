@@ -58,18 +58,16 @@ struct HandleTraits<Group> {
   }
 };
 
-/// How many VCIs a process has; the context id chooses among them, so both ends agree without asking.
-std::uint16_t vcis_of(ProcessIndex process) noexcept;
-
-/// The VCI that a context id maps to in a process with `vcis` of them: neighbours in creation order get different ones.
-inline std::uint16_t vci_of_context(std::uint64_t context, std::uint16_t vcis) noexcept {
-  return static_cast<std::uint16_t>(((context >> 1) & 0x7fffffff) % vcis);
+/// The lane that a context id maps to: communicators made one after another get different ones. Each process spreads the
+/// lanes over the VCIs it has (`lane % vcis`), so both ends agree without asking and may have different numbers of VCIs.
+inline std::uint16_t lane_of_context(std::uint64_t context) noexcept {
+  return static_cast<std::uint16_t>((context >> 1) % 64);
 }
 
 inline Address Group::address(int r, std::uint64_t context) const noexcept {
   const ProcessIndex p = process(r);
   if (endpoint_vci) [[unlikely]] return {p, endpoint_vci[r]};
-  return {p, vci_of_context(context, vcis_of(p))};
+  return {p, lane_of_context(context)};
 }
 
 /// Makes a group of `n` processes given in rank order, compressing the map; `rank` is that of this process, looked up

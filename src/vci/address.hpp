@@ -8,6 +8,7 @@ namespace heddle {
 /// A process of the job (and of jobs it connected to), as an index into this process's table of processes. Local name.
 using ProcessIndex = std::uint32_t;
 
+/// `vci` is a lane: the owner maps 0..63 to the VCIs it has; an endpoint's own VCI has a number above.
 struct Address {
   ProcessIndex process;
   std::uint16_t vci;

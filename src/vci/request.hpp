@@ -7,13 +7,16 @@
 #include <cstdint>
 
 #include "core/handle.hpp"
+#include "match/matcher.hpp"
 
 namespace heddle {
 
 class Vci;
 class VciGuard;
 struct Comm;
+struct Datatype;
 struct Request;
+struct Transfer;
 
 /// What runs when a request completes: called by the progress engine at the end of its step, with the request's VCI held,
 /// never from inside the call that completed it (so it may start further operations).
@@ -33,7 +36,7 @@ struct RequestOps {
 ///
 /// `done` is the only field that other threads read while the operation runs. Everything else is guarded by the VCI (`vci`) until
 /// done, and belongs to the waiter after.
-struct Request : Object {
+struct Request : Object, match::Posted {
   static constexpr Kind object_kind = Kind::request;
 
   enum class Type : std::uint8_t { send, recv, collective, generalized, persistent_send, persistent_recv, persistent_coll };
@@ -53,6 +56,17 @@ struct Request : Object {
   // Status of the completed operation.
   int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG, error = MPI_SUCCESS;
   MPI_Count bytes = 0;
+
+  // The message. `Posted::pattern` holds context id, peer and tag: of a receive what it asks for, of a send what it is and, in
+  // `peer`, where it goes.
+  void* buffer = nullptr;
+  MPI_Count count = 0;
+  Datatype* datatype = nullptr;  ///< referenced while the operation runs, or for the life of a persistent request
+  std::uint64_t capacity = 0;    ///< bytes: of the message (send), of the buffer (receive)
+  int peer = 0;
+  std::uint8_t mode = 0;         ///< SendMode
+  Transfer* transfer = nullptr;  ///< of a rendezvous under way
+  Request* next = nullptr;       ///< in the VCI's free or ready list
 
   [[nodiscard]] bool is_done() const noexcept { return state.load(std::memory_order_acquire) & done_bit; }
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return 0; }

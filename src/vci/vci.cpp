@@ -1,0 +1,128 @@
+#include "vci/vci.hpp"
+
+#include <mutex>
+#include <new>
+
+#include "proto/dispatch.hpp"
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+#include "sys/topology.hpp"
+#include "transport/shm/node.hpp"
+
+namespace heddle {
+namespace detail {
+std::atomic<Vci*> lane_table[64] = {};
+}
+
+namespace {
+
+HEDDLE_PARAM_INT(vcis, "HEDDLE_VCIS", 0, "VCIs of each process (1 to 64); 0: as many as it has cores to run on");
+
+constexpr int records_per_step = 64;  ///< bounds one step, so that a flood cannot keep others waiting
+
+std::mutex pool_mutex;
+std::atomic<Vci*> pool_table[64] = {};  ///< by VCI index; null: not used yet
+std::atomic<unsigned> pool_used{0};     ///< VCIs below this index may exist
+unsigned pool_size = 1;
+std::atomic<unsigned> next_round{0};
+
+}  // namespace
+
+unsigned configured_vcis() noexcept {
+  std::int64_t wanted = vcis.value();
+  if (wanted <= 0) wanted = sys::usable_cores();
+  return wanted < 1 ? 1 : wanted > 64 ? 64 : static_cast<unsigned>(wanted);
+}
+
+void RequestCache::refill() noexcept {
+  // Acquire pairs with release's push.
+  free_ = returned_.exchange(nullptr, std::memory_order_acquire);
+  for (int i = 0; !free_ || i < 31; ++i) {
+    if (free_ && i == 0) return;
+    Request* request = pool<Request>().create();
+    if (!request) {
+      if (free_) return;
+      sys::fatal("no memory for a request");
+    }
+    request->next = free_;
+    free_ = request;
+  }
+}
+
+Vci::Vci(unsigned i) noexcept
+    : index(i),
+      ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines),
+      backlog(proto::make_backlog()) {}
+
+Vci& detail::open_lane(unsigned lane) noexcept {
+  std::lock_guard lock(pool_mutex);
+  const unsigned index = lane % pool_size;
+  Vci* vci = pool_table[index].load(std::memory_order_relaxed);
+  if (!vci) {
+    if (!shm::commit_vci(index)) sys::fatal("no memory for the ring of VCI %u: a memory limit of this job is too low", index);
+    vci = new (std::nothrow) Vci(index);
+    if (!vci) sys::fatal("no memory for VCI %u", index);
+    pool_table[index].store(vci, std::memory_order_release);
+    if (pool_used.load(std::memory_order_relaxed) <= index) pool_used.store(index + 1, std::memory_order_release);
+  }
+  lane_table[lane].store(vci, std::memory_order_release);
+  return *vci;
+}
+
+bool start_vcis(unsigned count) noexcept {
+  pool_size = count;
+  detail::open_lane(0);
+  return true;
+}
+
+void stop_vcis() noexcept {
+  for (auto& lane : detail::lane_table) lane.store(nullptr, std::memory_order_relaxed);
+  for (auto& slot : pool_table) {
+    Vci* vci = slot.exchange(nullptr, std::memory_order_relaxed);
+    if (!vci) continue;
+    proto::destroy_backlog(vci->backlog);
+    delete vci;
+  }
+  pool_used.store(0, std::memory_order_relaxed);
+}
+
+void queue_continuation(VciGuard& guard, Request& request) noexcept {
+  Vci& vci = guard.vci();
+  request.next = nullptr;
+  if (vci.ready_tail) vci.ready_tail->next = &request; else vci.ready_head = &request;
+  vci.ready_tail = &request;
+}
+
+bool progress(VciGuard& guard) noexcept {
+  Vci& vci = guard.vci();
+  bool worked = false;
+  for (int i = 0; i < records_per_step; ++i) {
+    sync::RingLine* line = vci.ring.front();
+    if (!line) break;
+    proto::handle_record(guard, *reinterpret_cast<Record*>(line));
+    vci.ring.pop();
+    worked = true;
+  }
+  if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);
+  if (vci.transfers) worked |= proto::advance_transfers(guard);
+  while (Request* request = vci.ready_head) {
+    vci.ready_head = request->next;
+    if (!vci.ready_head) vci.ready_tail = nullptr;
+    request->continuation->run(*request->continuation, *request, guard);
+    worked = true;
+  }
+  return worked;
+}
+
+bool progress_all() noexcept {
+  const unsigned used = pool_used.load(std::memory_order_acquire);
+  const unsigned start = used > 1 ? next_round.fetch_add(1, std::memory_order_relaxed) : 0;
+  bool worked = false;
+  for (unsigned i = 0; i < used; ++i) {
+    Vci* vci = pool_table[(start + i) % used].load(std::memory_order_acquire);
+    if (vci && poll(*vci)) worked = true;
+  }
+  return worked;
+}
+
+}  // namespace heddle

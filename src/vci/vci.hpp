@@ -1,0 +1,141 @@
+// The VCI: an independent communication stream inside a process, with its own lock, matching, requests and progress.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/runtime.hpp"
+#include "match/matcher.hpp"
+#include "sync/cpu.hpp"
+#include "sync/intrusive.hpp"
+#include "sync/lock.hpp"
+#include "sync/record_ring.hpp"
+#include "transport/record.hpp"
+#include "vci/request.hpp"
+
+namespace heddle {
+
+namespace proto {
+struct Backlog;  // records that found a full ring, and what keeps them in order (proto/backlog.hpp)
+}
+
+/// Requests of one VCI: taken under the VCI's lock, given back by anyone without it.
+///
+/// Cost: allocate 0 read-modify-writes (1 when the local list is empty), free 1 under MPI_THREAD_MULTIPLE, 0 below.
+class RequestCache {
+ public:
+  /// A request with default fields, kind set. \pre the VCI is held. Ends the job when memory is out.
+  Request* allocate() noexcept {
+    if (!free_) [[unlikely]] refill();
+    Request* request = free_;
+    free_ = request->next;
+    request->kind.store(Kind::request, std::memory_order_relaxed);
+    return request;
+  }
+
+  /// From any thread. The request's memory stays a Request for ever, so a stale handle is detected.
+  void release(Request* request) noexcept {
+    request->kind.store(Kind::freed, std::memory_order_relaxed);
+    if (!runtime.threads) {
+      request->next = free_;
+      free_ = request;
+      return;
+    }
+    Request* head = returned_.load(std::memory_order_relaxed);
+    do request->next = head;  // Release pairs with the acquire in refill: the fields are ours again.
+    while (!returned_.compare_exchange_weak(head, request, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+ private:
+  void refill() noexcept;
+
+  Request* free_ = nullptr;
+  alignas(sync::cache_line) std::atomic<Request*> returned_{nullptr};  ///< pushed by any thread, taken as a whole
+};
+
+/// One VCI. Everything is guarded by `lock` (through a VciGuard) but what says otherwise.
+class Vci {
+ public:
+  explicit Vci(unsigned index) noexcept;
+
+  // Lines that other threads touch come first, each with its own role.
+  alignas(sync::cache_line) sync::Lock lock;
+  alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records in `backlog`; senders look before they push
+  std::atomic<std::uint32_t> moving{0};  ///< transfers under way that need progress
+  const unsigned index;
+
+  alignas(sync::cache_line) sync::RingConsumer ring;
+  match::Matcher matcher;
+  RequestCache requests;
+  proto::Backlog* backlog = nullptr;
+  Transfer* transfers = nullptr;       ///< ring list of copies to advance, a piece at a time
+  Request* ready_head = nullptr;       ///< completed requests whose continuation waits for the end of the step
+  Request* ready_tail = nullptr;
+  std::uint64_t unexpected_bytes = 0;  ///< payload kept for messages that nobody asked for yet
+  bool holding = false;                ///< senders were asked to keep payloads
+
+  /// A hint, without the lock: there is something for `progress` to do.
+  [[nodiscard]] bool has_work() const noexcept {
+    return ring.pending() || backlogged.load(std::memory_order_relaxed) || moving.load(std::memory_order_relaxed);
+  }
+};
+
+/// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks.
+class [[nodiscard]] VciGuard {
+ public:
+  explicit VciGuard(Vci& vci) noexcept : vci_(&vci) {
+    if (runtime.threads) vci_->lock.lock();
+  }
+  struct Try {};
+  /// Holds only if `held()`.
+  VciGuard(Vci& vci, Try) noexcept : vci_(runtime.threads && !vci.lock.try_lock() ? nullptr : &vci) {}
+  ~VciGuard() {
+    if (vci_ && runtime.threads) vci_->lock.unlock();
+  }
+  VciGuard(const VciGuard&) = delete;
+  VciGuard& operator=(const VciGuard&) = delete;
+
+  [[nodiscard]] bool held() const noexcept { return vci_; }
+  [[nodiscard]] Vci& vci() const noexcept { return *vci_; }
+
+ private:
+  Vci* vci_;
+};
+
+/// Does a bounded amount of the VCI's outstanding work: arrived records, refused records, copies, continuations. True if there was any.
+bool progress(VciGuard& guard) noexcept;
+
+/// One step on every VCI in use, with try-locks, beginning after the one where the last such round began. True if there was any work.
+bool progress_all() noexcept;
+
+/// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
+inline bool poll(Vci& vci) noexcept {
+  if (!vci.has_work()) return false;
+  VciGuard guard(vci, VciGuard::Try{});
+  return guard.held() && progress(guard);
+}
+
+/// The VCI behind a lane of this process; made on first use.
+inline Vci& vci_of_lane(unsigned lane) noexcept;
+
+namespace detail {
+extern std::atomic<Vci*> lane_table[64];
+Vci& open_lane(unsigned lane) noexcept;
+}  // namespace detail
+
+inline Vci& vci_of_lane(unsigned lane) noexcept {
+  // Acquire pairs with open_lane's release: the VCI is whole.
+  Vci* vci = detail::lane_table[lane].load(std::memory_order_acquire);
+  return vci ? *vci : detail::open_lane(lane);
+}
+
+/// Queues the continuation of a completed request for the end of the step.
+void queue_continuation(VciGuard& guard, Request& request) noexcept;
+
+/// Starts and stops the pool. \pre shm::start
+bool start_vcis(unsigned count) noexcept;
+void stop_vcis() noexcept;
+/// How many VCIs this process will have: HEDDLE_VCIS, or as many as it has cores to run on, at most 64.
+unsigned configured_vcis() noexcept;
+
+}  // namespace heddle

@@ -1,0 +1,84 @@
+#include "vci/wait.hpp"
+
+#include <sched.h>
+#include <time.h>
+
+#include "sync/futex.hpp"
+#include "sys/bootstrap/bootstrap.hpp"
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+#include "transport/shm/node.hpp"
+
+namespace heddle {
+namespace {
+
+HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, "microseconds that a waiting thread looks for work before it sleeps");
+
+bool barrier_works = false;  ///< the kernel's process-wide barrier: sleepers pay, senders do not
+int neighbours = 1;          ///< processes of the job on this node
+unsigned cores = 1;          ///< that they may use
+std::atomic<int> waiting{0}; ///< threads of this process in a long wait
+
+std::int64_t now_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
+}
+
+}  // namespace
+
+bool start_waiting(int local_size, unsigned usable_cores) noexcept {
+  neighbours = local_size;
+  cores = usable_cores ? usable_cores : 1;
+  barrier_works = sync::register_barrier();
+  return true;
+}
+
+bool Waiter::pause() noexcept {
+  if (progress_all()) {
+    idle_ = 0;
+    since_ = 0;
+    return true;
+  }
+  const std::int64_t now = now_ns();
+  if (!since_) {
+    since_ = now;
+    waiting.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Oversubscribed: the peer we wait for may need this very core, so hand it over at once.
+  const bool scarce = static_cast<unsigned>(neighbours) * static_cast<unsigned>(1) > cores;
+  if (now - since_ < spin_us.value() * 1000) {
+    if (scarce) sched_yield();
+    else idle_ = 1;  // another short round of plain looks
+    return true;
+  }
+  since_ = 0;
+  return false;
+}
+
+std::uint32_t Waiter::announce() noexcept {
+  shm::Doorbell& doorbell = shm::header->doorbell;
+  // Read the bell before announcing: a ring between the two then makes the sleep return at once.
+  const std::uint32_t ticket = doorbell.bell.load(std::memory_order_acquire);
+  doorbell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  if (barrier_works) sync::barrier_everywhere();
+  return ticket;
+}
+
+void Waiter::sleep(std::uint32_t ticket) noexcept {
+  // Without the barrier a sender may miss the announcement: then look again every millisecond. With it, once a second, for a
+  // launcher that died without a signal.
+  sync::futex_wait(shm::header->doorbell.bell, ticket, barrier_works ? 1'000'000'000 : 1'000'000);
+  if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
+}
+
+void Waiter::retract() noexcept { shm::header->doorbell.sleepers.fetch_sub(1, std::memory_order_relaxed); }
+
+void wake_sleepers() noexcept {
+  shm::Doorbell& doorbell = shm::header->doorbell;
+  if (!doorbell.sleepers.load(std::memory_order_relaxed)) return;
+  doorbell.bell.fetch_add(1, std::memory_order_release);
+  sync::futex_wake(doorbell.bell);
+}
+
+}  // namespace heddle

@@ -1,0 +1,59 @@
+// Waiting: spin while it can pay, then yield, then park; woken by a doorbell.
+#pragma once
+
+#include <cstdint>
+
+#include "vci/vci.hpp"
+
+namespace heddle {
+
+/// The state of one wait. Call `idle` after every look that found nothing and `busy` after one that found work.
+///
+/// A waiter polls the VCI of what it waits for; after `foreign_after` idle polls it polls every VCI in use once (MPI-5.0 §3.5 progress;
+/// both programs of the VCI paper's figure 9 finish). Then, depending on whether cores are scarce (observed, never asked), it
+/// spins or yields, and parks at last. Parked threads use no CPU.
+class Waiter {
+ public:
+  /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
+  template <typename Done>
+  void step(Vci* vci, Done&& done) noexcept {
+    if (vci ? poll(*vci) : progress_all()) {
+      idle_ = 0;
+      return;
+    }
+    if (++idle_ < foreign_after) return sync::relax();
+    if (pause()) return;
+    // Announce first, look again, then sleep: whoever publishes after our look sees the announcement.
+    const std::uint32_t ticket = announce();
+    if (!done() && !progress_all()) sleep(ticket);
+    retract();
+    idle_ = 0;
+  }
+
+ private:
+  static constexpr unsigned foreign_after = 64;
+
+  bool pause() noexcept;               ///< true: look again; false: time to park
+  static std::uint32_t announce() noexcept;
+  static void sleep(std::uint32_t ticket) noexcept;
+  static void retract() noexcept;
+
+  unsigned idle_ = 0;
+  std::int64_t since_ = 0;             ///< nanoseconds, when this idle period began
+};
+
+/// Returns once `done()` is true, making progress meanwhile.
+template <typename Done>
+inline void wait_until(Vci* vci, Done&& done) noexcept {
+  if (done()) return;
+  Waiter waiter;
+  do waiter.step(vci, done);
+  while (!done());
+}
+
+/// Wakes this process's own sleepers: after completing something that another thread may wait for.
+void wake_sleepers() noexcept;
+
+bool start_waiting(int local_size, unsigned cores) noexcept;
+
+}  // namespace heddle
