@@ -27,6 +27,17 @@ Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, i
 
 /// Waits (spins, yields, parks, makes progress), returns the operation's error code, gives the request back to its pool.
 int wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+/// Posts or matches a receive, launches a send, whose fields are filled in (persistent requests, at each MPI_Start).
+void start_receive(VciGuard& guard, Request& receive) noexcept;
+void start_send(VciGuard& guard, Request& send) noexcept;
+/// An inactive persistent request with these arguments. \pre type is persistent_send or persistent_recv
+Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
+                        Comm& comm, SendMode mode) noexcept;
+/// Gives a request that its user is done with back to its pool (or leaves a persistent one inactive). \pre complete
+void retire(Request* request) noexcept;
+/// Takes a posted receive back. True if it was still unmatched: it is complete and cancelled then.
+bool cancel_receive(Request& receive) noexcept;
+
 /// Gives a *complete* request back to its pool (continuations use it).
 void free_request(Request* request, VciGuard& guard) noexcept;
 

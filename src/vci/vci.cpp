@@ -3,11 +3,11 @@
 #include <mutex>
 #include <new>
 
-#include "proto/dispatch.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/protocol.hpp"
 
 namespace heddle {
 namespace detail {
@@ -91,6 +91,7 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept {
   request.next = nullptr;
   if (vci.ready_tail) vci.ready_tail->next = &request; else vci.ready_head = &request;
   vci.ready_tail = &request;
+  vci.moving.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool progress(VciGuard& guard) noexcept {
@@ -108,6 +109,7 @@ bool progress(VciGuard& guard) noexcept {
   while (Request* request = vci.ready_head) {
     vci.ready_head = request->next;
     if (!vci.ready_head) vci.ready_tail = nullptr;
+    vci.moving.fetch_sub(1, std::memory_order_relaxed);
     request->continuation->run(*request->continuation, *request, guard);
     worked = true;
   }

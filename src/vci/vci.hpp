@@ -16,7 +16,7 @@
 namespace heddle {
 
 namespace proto {
-struct Backlog;  // records that found a full ring, and what keeps them in order (proto/backlog.hpp)
+struct Backlog;  // records that found a full ring, and what keeps them in order (proto/backlog.cpp)
 }
 
 /// Requests of one VCI: taken under the VCI's lock, given back by anyone without it.
@@ -61,14 +61,15 @@ class Vci {
   // Lines that other threads touch come first, each with its own role.
   alignas(sync::cache_line) sync::Lock lock;
   alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records in `backlog`; senders look before they push
-  std::atomic<std::uint32_t> moving{0};  ///< transfers under way that need progress
+  std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
   const unsigned index;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
   match::Matcher matcher;
   RequestCache requests;
   proto::Backlog* backlog = nullptr;
-  Transfer* transfers = nullptr;       ///< ring list of copies to advance, a piece at a time
+  Transfer* transfers = nullptr;       ///< large messages to advance, a piece at a time (a ring, so that each gets its turn)
+  std::uint64_t free_copies = ~std::uint64_t{0};  ///< which of the 64 SharedCopy of this VCI are free
   Request* ready_head = nullptr;       ///< completed requests whose continuation waits for the end of the step
   Request* ready_tail = nullptr;
   std::uint64_t unexpected_bytes = 0;  ///< payload kept for messages that nobody asked for yet

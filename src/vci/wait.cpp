@@ -35,26 +35,23 @@ bool start_waiting(int local_size, unsigned usable_cores) noexcept {
 }
 
 bool Waiter::pause() noexcept {
-  if (progress_all()) {
-    idle_ = 0;
-    since_ = 0;
-    return true;
-  }
+  if (progress_all()) return true;
   const std::int64_t now = now_ns();
   if (!since_) {
     since_ = now;
     waiting.fetch_add(1, std::memory_order_relaxed);
   }
-  // Oversubscribed: the peer we wait for may need this very core, so hand it over at once.
-  const bool scarce = static_cast<unsigned>(neighbours) * static_cast<unsigned>(1) > cores;
   if (now - since_ < spin_us.value() * 1000) {
-    if (scarce) sched_yield();
-    else idle_ = 1;  // another short round of plain looks
+    // Oversubscribed: what we wait for may need this very core, so hand it over at once.
+    const int here = waiting.load(std::memory_order_relaxed);
+    if (static_cast<unsigned>(neighbours * here) > cores) sched_yield();
     return true;
   }
-  since_ = 0;
+  since_ = now;  // after the sleep, look for as long again
   return false;
 }
+
+void Waiter::leave() noexcept { waiting.fetch_sub(1, std::memory_order_relaxed); }
 
 std::uint32_t Waiter::announce() noexcept {
   shm::Doorbell& doorbell = shm::header->doorbell;

@@ -14,6 +14,13 @@ namespace heddle {
 /// spins or yields, and parks at last. Parked threads use no CPU.
 class Waiter {
  public:
+  Waiter() noexcept = default;
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+  ~Waiter() {
+    if (since_) leave();
+  }
+
   /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
   template <typename Done>
   void step(Vci* vci, Done&& done) noexcept {
@@ -22,24 +29,25 @@ class Waiter {
       return;
     }
     if (++idle_ < foreign_after) return sync::relax();
+    idle_ = 0;
     if (pause()) return;
     // Announce first, look again, then sleep: whoever publishes after our look sees the announcement.
     const std::uint32_t ticket = announce();
     if (!done() && !progress_all()) sleep(ticket);
     retract();
-    idle_ = 0;
   }
 
  private:
   static constexpr unsigned foreign_after = 64;
 
   bool pause() noexcept;               ///< true: look again; false: time to park
+  static void leave() noexcept;
   static std::uint32_t announce() noexcept;
   static void sleep(std::uint32_t ticket) noexcept;
   static void retract() noexcept;
 
   unsigned idle_ = 0;
-  std::int64_t since_ = 0;             ///< nanoseconds, when this idle period began
+  std::int64_t since_ = 0;             ///< nanoseconds, when this idle period began; 0: not idle for long
 };
 
 /// Returns once `done()` is true, making progress meanwhile.

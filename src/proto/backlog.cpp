@@ -1,0 +1,150 @@
+// Records that found a full ring: kept in order per destination, pushed by the progress engine when there is room.
+#include <new>
+#include <string>
+#include <unordered_map>
+
+#include "proto/protocol_state.hpp"
+#include "sys/log.hpp"
+#include "vci/protocol.hpp"
+
+namespace heddle::proto {
+
+namespace {
+
+/// One refused record: its head, and either a small payload or the send whose message it is.
+struct Outgoing {
+  RecordHead head;
+  Request* message;
+  std::uint32_t bytes;
+  std::byte payload[sizeof(Accept) > sizeof(Offer) ? sizeof(Accept) : sizeof(Offer)];
+  Outgoing* next;
+};
+
+/// The queue before one ring.
+struct Queue {
+  shm::Peer* peer = nullptr;
+  shm::Port* port = nullptr;
+  Outgoing *head = nullptr, *tail = nullptr;
+  sync::Link<Queue> link;  ///< among the queues that are not empty
+};
+
+}  // namespace
+
+/// Only the slow path comes here, so a hash map from ports to queues will do; queues live as long as the VCI.
+struct Backlog {
+  std::unordered_map<shm::Port*, Queue> queues;
+  sync::List<Queue, &Queue::link> waiting;
+};
+
+Backlog* make_backlog() noexcept { return new (std::nothrow) Backlog; }
+void destroy_backlog(Backlog* backlog) noexcept { delete backlog; }
+
+namespace {
+
+/// Packs the message of `send` straight into the ring. False when the ring is full.
+bool try_push_message(shm::Port& port, Request& send) noexcept {
+  const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
+  const std::size_t extra = sync ? sizeof(AckTo) : 0;
+  const std::uint32_t lines = lines_for(send.capacity + extra);
+  const auto reservation = port.ring.reserve(lines);
+  if (!reservation.line) return false;
+  auto* record = reinterpret_cast<Record*>(reservation.line);
+  record->context = send.pattern.context;
+  record->source = send.pattern.source;
+  record->tag = send.pattern.tag;
+  record->bytes = static_cast<std::uint32_t>(send.capacity + extra);
+  record->kind = sync ? RecordKind::eager_sync : RecordKind::eager;
+  record->lane = send.comm->vci;
+  if (sync) {
+    const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    std::memcpy(record->payload, &to, sizeof to);
+  }
+  PackCursor cursor;
+  pack(send.buffer, send.count, *send.datatype, cursor, record->payload + extra, send.capacity);
+  sync::RingProducer::publish(reservation, lines);
+  return true;
+}
+
+/// A synchronous send completes when it is acknowledged.
+void sent(VciGuard& guard, Request& send) noexcept {
+  if (static_cast<SendMode>(send.mode) != SendMode::synchronous) complete(send, guard);
+}
+
+void append(Vci& vci, shm::Peer& peer, shm::Port& port, const Outgoing& item) noexcept {
+  auto* outgoing = new (std::nothrow) Outgoing(item);
+  if (!outgoing) sys::fatal("no memory to queue a message to rank %u", peer.process);
+  Queue& queue = vci.backlog->queues[&port];
+  queue.peer = &peer;
+  queue.port = &port;
+  if (queue.tail) queue.tail->next = outgoing;
+  else {
+    queue.head = outgoing;
+    vci.backlog->waiting.push_back(&queue);
+  }
+  queue.tail = outgoing;
+  // Release: a thread ordered after us that sees the count goes behind this record.
+  vci.backlogged.fetch_add(1, std::memory_order_release);
+}
+
+bool is_waiting(Vci& vci, shm::Port& port) noexcept {
+  if (!vci.backlogged.load(std::memory_order_relaxed)) return false;
+  const auto found = vci.backlog->queues.find(&port);
+  return found != vci.backlog->queues.end() && found->second.head;
+}
+
+}  // namespace
+
+void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const void* payload,
+                   std::uint32_t bytes) noexcept {
+  shm::Port& port = port_of(peer, lane);
+  if (!is_waiting(guard.vci(), port) && try_push(port, head, payload, bytes)) return peer.ring_doorbell();
+  Outgoing item{head, nullptr, bytes, {}, nullptr};
+  std::memcpy(item.payload, payload, bytes);
+  append(guard.vci(), peer, port, item);
+}
+
+void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept {
+  shm::Port& port = port_of(peer, lane);
+  if (!is_waiting(guard.vci(), port) && try_push_message(port, send)) {
+    peer.ring_doorbell();
+    return sent(guard, send);
+  }
+  append(guard.vci(), peer, port, {{}, &send, 0, {}, nullptr});
+}
+
+bool drain_backlog(VciGuard& guard) noexcept {
+  Vci& vci = guard.vci();
+  bool worked = false;
+  for (Queue* queue = vci.backlog->waiting.front(); queue;) {
+    Queue* following = vci.backlog->waiting.next(queue);
+    bool pushed = false;
+    while (Outgoing* item = queue->head) {
+      if (item->message ? !try_push_message(*queue->port, *item->message)
+                        : !try_push(*queue->port, item->head, item->payload, item->bytes))
+        break;
+      queue->head = item->next;
+      if (!queue->head) {
+        queue->tail = nullptr;
+        vci.backlog->waiting.remove(queue);
+      }
+      vci.backlogged.fetch_sub(1, std::memory_order_release);
+      if (item->message) sent(guard, *item->message);
+      delete item;
+      pushed = true;
+    }
+    if (pushed) queue->peer->ring_doorbell();
+    worked |= pushed;
+    queue = following;
+  }
+  return worked;
+}
+
+shm::Peer& peer_of(ProcessIndex process) noexcept {
+  if (shm::Peer* peer = shm::find(process)) return *peer;
+  std::string problem;
+  shm::Peer* peer = shm::attach(process, problem);
+  if (!peer) sys::fatal("cannot answer rank %u: %s", process, problem.c_str());
+  return *peer;
+}
+
+}  // namespace heddle::proto

@@ -1,0 +1,71 @@
+// From an arrived record to the step of the protocol that it asks for.
+#include "proto/protocol_state.hpp"
+#include "sys/log.hpp"
+#include "vci/protocol.hpp"
+
+namespace heddle::proto {
+namespace {
+
+template <typename T>
+T read(const Record& record) noexcept {
+  T value;
+  std::memcpy(&value, record.payload, sizeof value);
+  return value;
+}
+
+/// A message: to the earliest receive that matches, or into the store of unexpected ones.
+void handle_message(VciGuard& guard, const Record& record) noexcept {
+  const match::Pattern key{record.context, record.source, record.tag};
+  Vci& vci = guard.vci();
+  auto* receive = static_cast<Request*>(vci.matcher.take_posted(key));
+  const bool eager = record.kind == RecordKind::eager;
+
+  if (receive) {
+    if (eager) [[likely]] return deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
+    if (record.kind == RecordKind::offer) return begin_transfer(guard, *receive, read<Offer>(record), record.lane, record.source, record.tag);
+    const auto to = read<AckTo>(record);
+    push_or_queue(guard, peer_of(to.process), record.lane, {0, 0, 0, RecordKind::ack, 0}, &to.request, sizeof to.request);
+    return deliver(guard, *receive, record.payload + sizeof to, record.bytes - sizeof to, record.source, record.tag);
+  }
+
+  const bool offer = record.kind == RecordKind::offer;
+  const std::size_t skip = eager ? 0 : sizeof(AckTo);
+  const std::size_t payload = offer ? 0 : record.bytes - skip;
+  Unexpected* message = new_unexpected(vci, payload);
+  message->key = key;
+  message->lane = record.lane;
+  message->bytes = payload;
+  if (offer) {
+    message->form = Unexpected::Form::offer;
+    message->offer = read<Offer>(record);
+    message->bytes = message->offer.bytes;
+  } else {
+    if (!eager) {
+      const auto to = read<AckTo>(record);
+      message->form = Unexpected::Form::sync;
+      message->offer.request = to.request;
+      message->offer.process = to.process;
+    }
+    std::memcpy(message->payload(), record.payload + skip, payload);
+  }
+  vci.matcher.keep(*message);
+}
+
+}  // namespace
+
+void handle_record(VciGuard& guard, Record& record) noexcept {
+  switch (record.kind) {
+    case RecordKind::eager:
+    case RecordKind::eager_sync:
+    case RecordKind::offer: return handle_message(guard, record);
+    case RecordKind::ack: return complete(*reinterpret_cast<Request*>(read<RequestToken>(record)), guard);
+    case RecordKind::accept: return handle_accept(guard, read<Accept>(record));
+    case RecordKind::pull: return handle_pull(guard, read<Accept>(record));
+    case RecordKind::data: return handle_data(guard, record);
+    case RecordKind::finished: return handle_finished(guard, read<RequestToken>(record));
+  }
+  sys::fatal("a record of unknown kind %u arrived: the ranks of this job run different versions of the library",
+             static_cast<unsigned>(record.kind));
+}
+
+}  // namespace heddle::proto

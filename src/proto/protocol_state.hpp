@@ -1,0 +1,126 @@
+// What the protocols keep: unexpected messages, large messages under way. Private to proto/.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/datatype.hpp"
+#include "match/matcher.hpp"
+#include "proto/p2p.hpp"
+#include "sync/intrusive.hpp"
+#include "transport/record.hpp"
+#include "transport/shm/node.hpp"
+#include "vci/vci.hpp"
+
+namespace heddle {
+
+/// A large message under way, at either end; or, with `stream`, the bytes that one end sends and the other unpacks.
+struct Transfer {
+  enum class Step : std::uint8_t {
+    waiting,   ///< for the other end
+    copying,   ///< this end claims and copies pieces
+    sending,   ///< this end pushes `data` records
+  };
+  Step step = Step::waiting;
+  bool shared_claims = false;     ///< pieces are claimed from `copy`; otherwise this end copies alone
+  Request* request = nullptr;
+  shm::Peer* peer = nullptr;
+  std::uint16_t lane = 0;         ///< of the other end, for `finished` and `data`
+  RequestToken other = 0;
+  std::uint64_t bytes = 0;        ///< to move
+  std::uint64_t piece = 0;
+  std::uint64_t moved = 0;        ///< by this end alone, or streamed so far
+  std::uint64_t from = 0, to = 0; ///< addresses, each in its own process
+  const std::byte* mapped = nullptr;  ///< the source, mapped here
+  shm::SharedCopy* copy = nullptr;
+  int own_copy = -1;              ///< index of `copy` when it is ours to give back
+  PackCursor cursor;
+  sync::Link<Transfer> link;
+};
+
+namespace proto {
+
+/// A message that arrived before its receive. The payload of an eager one follows the node.
+struct Unexpected : match::Arrival {
+  enum class Form : std::uint8_t { eager, sync, offer, local };
+  Form form = Form::eager;
+  std::uint16_t lane = 0;         ///< of the sender, for replies
+  std::uint64_t bytes = 0;        ///< of the whole message
+  std::size_t room = 0;           ///< bytes kept behind this node
+  Offer offer{};                  ///< of `offer`; of `sync` request and process
+  Request* sender = nullptr;      ///< of `local`: the send request in this process
+  [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Sizes at which the protocol changes; read once at start.
+struct Limits {
+  std::size_t eager = 8192;        ///< largest message pushed whole into a ring
+  std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
+  std::size_t unexpected = 64 << 20;  ///< payload a VCI keeps before it asks senders to hold theirs
+};
+extern Limits limits;
+
+/// Reads the parameters; no message exceeds what one record of a ring with `ring_lines` lines can carry.
+void read_limits(std::uint32_t ring_lines) noexcept;
+
+/// A node for an unexpected message with room for `payload` bytes; counts them and asks senders to hold back when it gets too much.
+Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept;
+void free_unexpected(Vci& vci, Unexpected* message) noexcept;
+
+/// Gives `bytes` bytes at `data` to a receive and completes it.
+void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept;
+/// Sets a receive's status; with the truncation error when the message is larger than the buffer.
+void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept;
+
+/// Completes a receive from an unexpected message that was taken out of the matcher, and frees the message.
+void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept;
+
+void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane, int source, int tag) noexcept;
+void handle_accept(VciGuard& guard, const Accept& accept) noexcept;
+void handle_pull(VciGuard& guard, const Accept& accept) noexcept;
+void handle_data(VciGuard& guard, const Record& record) noexcept;
+void handle_finished(VciGuard& guard, RequestToken token) noexcept;
+/// Announces a message by an offer.
+void send_offer(VciGuard& guard, Request& send) noexcept;
+
+/// What a record says besides its payload.
+struct RecordHead {
+  std::uint64_t context;
+  std::int32_t source, tag;
+  RecordKind kind;
+  std::uint16_t lane;  ///< of this process, for replies
+};
+
+/// Pushes a record with a small payload to `lane` of `peer`; queues it in order behind what the ring refused before.
+void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const void* payload,
+                   std::uint32_t bytes) noexcept;
+/// The same for a whole message of `send`, packed from its buffer. Completes it at once, or when the ring takes it.
+void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept;
+
+/// The attached peer, or ends the job: for replies to a process that reached us.
+shm::Peer& peer_of(ProcessIndex process) noexcept;
+
+inline shm::Port& port_of(shm::Peer& peer, unsigned lane) noexcept {
+  shm::Port* port = peer.port(lane);
+  return port ? *port : *peer.open_port(lane);
+}
+
+/// Copies a contiguous payload into the ring. False when the ring is full. No lock.
+inline bool try_push(shm::Port& port, const RecordHead& head, const void* payload, std::size_t bytes) noexcept {
+  const std::uint32_t lines = lines_for(bytes);
+  const auto reservation = port.ring.reserve(lines);
+  if (!reservation.line) [[unlikely]] return false;
+  auto* record = reinterpret_cast<Record*>(reservation.line);
+  record->context = head.context;
+  record->source = head.source;
+  record->tag = head.tag;
+  record->bytes = static_cast<std::uint32_t>(bytes);
+  record->kind = head.kind;
+  record->lane = head.lane;
+  std::memcpy(record->payload, payload, bytes);
+  sync::RingProducer::publish(reservation, lines);
+  return true;
+}
+
+}  // namespace proto
+}  // namespace heddle

@@ -1,0 +1,164 @@
+// The life of a request: made, completed, waited for, given back.
+#include <cstdlib>
+
+#include "core/status.hpp"
+#include "proto/protocol_state.hpp"
+#include "sys/log.hpp"
+#include "vci/wait.hpp"
+
+namespace heddle {
+
+Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.vci); }
+
+Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
+  Request* r = vci.requests.allocate();
+  r->state.store(Request::active, std::memory_order_relaxed);
+  r->type = type;
+  r->persistent = r->cancelled = r->user_freed = false;
+  r->vci = &vci;
+  r->comm = comm;
+  r->ops = nullptr;
+  r->data = nullptr;
+  r->continuation = nullptr;
+  r->source = MPI_ANY_SOURCE;
+  r->tag = MPI_ANY_TAG;
+  r->error = MPI_SUCCESS;
+  r->bytes = 0;
+  r->datatype = nullptr;
+  r->transfer = nullptr;
+  r->bin = nullptr;
+  return r;
+}
+
+namespace {
+
+/// Gives a request's memory back.
+void recycle(Request& r) noexcept {
+  if (r.ops && r.ops->free) r.ops->free(r);
+  if (r.datatype) release(*r.datatype);
+  r.datatype = nullptr;
+  r.vci->requests.release(&r);
+}
+
+}  // namespace
+
+void complete(Request& r, VciGuard& guard) noexcept {
+  if (!r.persistent && r.datatype) {
+    release(*r.datatype);
+    r.datatype = nullptr;
+  }
+  if (r.continuation) queue_continuation(guard, r);
+  if (r.user_freed) [[unlikely]] return recycle(r);
+  r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
+  if (runtime.threads) wake_sleepers();
+}
+
+void complete_from_outside(Request& request) noexcept {
+  VciGuard guard(*request.vci);
+  complete(request, guard);
+}
+
+void retire(Request* r) noexcept {
+  if (!r->vci) return;  // one of the shared complete requests
+  if (r->persistent) {
+    r->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
+    return;
+  }
+  recycle(*r);
+}
+
+void free_request(Request* request, VciGuard&) noexcept { retire(request); }
+
+int wait(Request* request, MPI_Status* status) noexcept {
+  wait_until(request->vci, [request] { return request->is_done(); });
+  if (status != MPI_STATUS_IGNORE) {
+    status->MPI_SOURCE = request->source;
+    status->MPI_TAG = request->tag;
+    set_status_bytes(*status, request->bytes);
+    set_status_cancelled(*status, request->cancelled);
+  }
+  const int code = request->error;
+  retire(request);
+  return code;
+}
+
+int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept {
+  return wait(isend(buffer, count, type, peer, tag, comm, space));
+}
+
+int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space, MPI_Status* status) noexcept {
+  return wait(irecv(buffer, count, type, peer, tag, comm, space), status);
+}
+
+int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer, MPI_Count recv_count,
+             Datatype& recv_type, int from, int tag, Comm& comm, Space space, MPI_Status* status) noexcept {
+  Request* receive = irecv(recv_buffer, recv_count, recv_type, from, tag, comm, space);
+  const int sent = wait(isend(send_buffer, send_count, send_type, to, tag, comm, space));
+  const int received = wait(receive, status);
+  return received ? received : sent;
+}
+
+bool cancel_receive(Request& receive) noexcept {
+  VciGuard guard(*receive.vci);
+  if (receive.is_done() || !receive.bin) return false;
+  guard.vci().matcher.remove_posted(receive);
+  receive.cancelled = true;
+  complete(receive, guard);
+  return true;
+}
+
+namespace proto {
+
+Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
+  void* memory = std::malloc(sizeof(Unexpected) + payload);
+  if (!memory)
+    sys::fatal("no memory for an unexpected message of %zu bytes; %zu messages that no receive asked for are kept already "
+               "(HEDDLE_UNEXPECTED bounds them)", payload, vci.matcher.unexpected());
+  auto* message = new (memory) Unexpected;
+  message->room = payload;
+  vci.unexpected_bytes += payload;
+  if (!vci.holding && vci.unexpected_bytes > limits.unexpected) {
+    vci.holding = true;
+    vci.ring.set_hold(true);
+  }
+  return message;
+}
+
+void free_unexpected(Vci& vci, Unexpected* message) noexcept {
+  vci.unexpected_bytes -= message->room;
+  // Half, so that the flag does not flutter at the limit.
+  if (vci.holding && vci.unexpected_bytes <= limits.unexpected / 2) {
+    vci.holding = false;
+    vci.ring.set_hold(false);
+  }
+  std::free(message);
+}
+
+void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
+  Vci& vci = guard.vci();
+  switch (message.form) {
+    case Unexpected::Form::sync: {
+      const RecordHead head{message.key.context, 0, 0, RecordKind::ack, 0};
+      push_or_queue(guard, peer_of(message.offer.process), message.lane, head, &message.offer.request, sizeof(RequestToken));
+      [[fallthrough]];
+    }
+    case Unexpected::Form::eager:
+      deliver(guard, receive, message.payload(), message.bytes, message.key.source, message.key.tag);
+      break;
+    case Unexpected::Form::offer:
+      begin_transfer(guard, receive, message.offer, message.lane, message.key.source, message.key.tag);
+      break;
+    case Unexpected::Form::local: {
+      Request& sender = *message.sender;
+      copy_typed(sender.buffer, sender.count, *sender.datatype, receive.buffer, receive.count, *receive.datatype);
+      set_received(receive, message.bytes, message.key.source, message.key.tag);
+      complete(receive, guard);
+      complete(sender, guard);
+      break;
+    }
+  }
+  free_unexpected(vci, &message);
+}
+
+}  // namespace proto
+}  // namespace heddle

@@ -1,0 +1,232 @@
+// Sends: from the arguments to a record in the destination's ring, or to a match in this process.
+#include "proto/protocol_state.hpp"
+#include "sys/error.hpp"
+#include "sys/params.hpp"
+#include "vci/wait.hpp"
+
+namespace heddle {
+namespace proto {
+
+Limits limits;
+
+namespace {
+
+HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_EAGER", 8192, "largest message that is pushed whole through shared memory; larger ones wait for their receive");
+HEDDLE_PARAM_SIZE(self_eager_size, "HEDDLE_SELF_EAGER", 65536, "largest message to the own process that is buffered when no receive waits");
+HEDDLE_PARAM_SIZE(unexpected_size, "HEDDLE_UNEXPECTED", 64 << 20, "bytes of unexpected messages that each VCI keeps before senders must hold theirs back");
+
+}  // namespace
+
+void read_limits(std::uint32_t ring_lines) noexcept {
+  const std::size_t largest = (ring_lines / 4 < 2047 ? ring_lines / 4 : 2047) * sync::cache_line - Record::head_bytes - sizeof(AckTo);
+  limits.eager = static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value());
+  if (limits.eager > largest) limits.eager = largest;
+  limits.self_eager = static_cast<std::size_t>(self_eager_size.value() < 0 ? 0 : self_eager_size.value());
+  limits.unexpected = static_cast<std::size_t>(unexpected_size.value() < 0 ? 0 : unexpected_size.value());
+}
+
+}  // namespace proto
+
+namespace {
+
+using proto::limits;
+using proto::RecordHead;
+using proto::Unexpected;
+
+/// What every send that finishes at once returns; never allocated, never freed.
+struct CompletedRequest : Request {
+  CompletedRequest(Type t, int from) noexcept {
+    kind.store(Kind::request, std::memory_order_relaxed);
+    state.store(done_bit, std::memory_order_relaxed);
+    type = t;
+    source = from;
+  }
+};
+CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
+CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
+
+std::uint64_t context_of(const Comm& comm, Space space) noexcept { return comm.context | static_cast<std::uint64_t>(space); }
+
+/// Puts the arguments into a request. The datatype is referenced: it may be freed while the operation runs.
+void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
+          Space space, SendMode mode) noexcept {
+  r.type = type;
+  r.comm = &comm;
+  r.buffer = const_cast<void*>(buffer);
+  r.count = count;
+  r.datatype = &datatype;
+  r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
+  r.peer = peer;
+  r.mode = static_cast<std::uint8_t>(mode);
+  const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
+  r.pattern = {context_of(comm, space), sends ? comm.rank : peer, tag};
+  retain(datatype);
+}
+
+/// A self message: matched here and copied straight into the receive buffer, or kept.
+void launch_self(VciGuard& guard, Request& send) noexcept {
+  Vci& vci = guard.vci();
+  if (auto* posted = static_cast<Request*>(vci.matcher.take_posted(send.pattern))) {
+    copy_typed(send.buffer, send.count, *send.datatype, posted->buffer, posted->count, *posted->datatype);
+    proto::set_received(*posted, send.capacity, send.pattern.source, send.pattern.tag);
+    complete(*posted, guard);
+    complete(send, guard);
+    return;
+  }
+  const bool copy = static_cast<SendMode>(send.mode) != SendMode::synchronous && send.capacity <= limits.self_eager &&
+                    vci.unexpected_bytes <= limits.unexpected;
+  Unexpected* message = proto::new_unexpected(vci, copy ? send.capacity : 0);
+  message->key = send.pattern;
+  message->bytes = send.capacity;
+  if (copy) {
+    message->form = Unexpected::Form::eager;
+    PackCursor cursor;
+    pack(send.buffer, send.count, *send.datatype, cursor, message->payload(), send.capacity);
+  } else {
+    message->form = Unexpected::Form::local;
+    message->sender = &send;
+  }
+  vci.matcher.keep(*message);
+  if (copy) complete(send, guard);
+}
+
+/// The general send, with a request: any mode, any datatype, any size.
+int launch_send(VciGuard& guard, Request& send) noexcept {
+  const Address to = send.comm->address(send.peer);
+  if (to.process == runtime.self) {
+    launch_self(guard, send);
+    return MPI_SUCCESS;
+  }
+  shm::Peer* peer = shm::find(to.process);
+  if (!peer) {
+    std::string problem;
+    peer = shm::attach(to.process, problem);
+    if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
+  }
+  const bool held = proto::port_of(*peer, to.vci).ring.held() && send.capacity > Record::inline_bytes;
+  if (send.capacity <= limits.eager && !held) proto::push_or_queue_message(guard, *peer, to.vci, send);
+  else proto::send_offer(guard, send);
+  return MPI_SUCCESS;
+}
+
+[[gnu::noinline]] Request* send_with_request(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer,
+                                             int tag, Comm& comm, Space space, SendMode mode) noexcept {
+  Request* send = new_request(guard.vci(), Request::Type::send, &comm);
+  fill(*send, Request::Type::send, buffer, count, type, peer, tag, comm, space, mode);
+  if (int code = launch_send(guard, *send)) {
+    send->error = code;
+    complete(*send, guard);
+  }
+  return send;
+}
+
+/// The fast path: a small contiguous message to another process of the node. No lock, no allocation.
+inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, int dest, int tag, const Comm& comm, Space space,
+                     SendMode mode) noexcept {
+  if (mode == SendMode::synchronous || !type.contiguous) return false;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
+  if (bytes > limits.eager) return false;
+  const Address to = comm.address(dest);
+  if (to.process == runtime.self) return false;
+  shm::Peer* peer = shm::find(to.process);
+  if (!peer) [[unlikely]] return false;
+  shm::Port* port = peer->port(to.vci);
+  if (!port || (port->ring.held() && bytes > Record::inline_bytes)) [[unlikely]] return false;
+  // What the ring refused before goes first. Whoever is ordered before us has counted it there.
+  if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
+  const RecordHead head{context_of(comm, space), comm.rank, tag, RecordKind::eager, comm.vci};
+  if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]] return false;
+  peer->ring_doorbell();
+  return true;
+}
+
+}  // namespace
+
+Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, Space space,
+               SendMode mode) noexcept {
+  if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
+  if (try_send(buffer, count, type, dest, tag, comm, space, mode)) [[likely]] return &completed_send;
+  VciGuard guard(home_vci(comm));
+  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+}
+
+Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
+               Space space) noexcept {
+  if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
+  if (try_send(buffer, count, type, dest, tag, comm, space, SendMode::standard)) [[likely]] return &completed_send;
+  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
+}
+
+namespace proto {
+
+void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
+  receive.source = source;
+  receive.tag = tag;
+  receive.bytes = static_cast<MPI_Count>(bytes < receive.capacity ? bytes : receive.capacity);
+  if (bytes > receive.capacity) [[unlikely]] {
+    const Comm* comm = receive.comm;
+    receive.error = error(MPI_ERR_TRUNCATE,
+                          "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
+                          static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
+                          static_cast<unsigned long long>(receive.capacity));
+  }
+}
+
+void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept {
+  const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
+  if (receive.datatype->contiguous) {
+    if (n) std::memcpy(static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb, data, n);
+  } else {
+    PackCursor cursor;
+    unpack(receive.buffer, receive.count, *receive.datatype, cursor, data, n);
+  }
+  set_received(receive, bytes, source, tag);
+  complete(receive, guard);
+}
+
+}  // namespace proto
+
+Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,
+               Space space) noexcept {
+  if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
+  Request* receive = new_request(guard.vci(), Request::Type::recv, &comm);
+  fill(*receive, Request::Type::recv, buffer, count, type, source, tag, comm, space, SendMode::standard);
+  start_receive(guard, *receive);
+  return receive;
+}
+
+Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, Space space) noexcept {
+  if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
+  VciGuard guard(home_vci(comm));
+  return irecv(guard, buffer, count, type, source, tag, comm, space);
+}
+
+void start_receive(VciGuard& guard, Request& receive) noexcept {
+  Vci& vci = guard.vci();
+  if (auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival(receive.pattern))) {
+    vci.matcher.remove_arrival(*message);
+    proto::consume(guard, receive, *message);
+    return;
+  }
+  vci.matcher.post(receive);
+}
+
+void start_send(VciGuard& guard, Request& send) noexcept {
+  if (send.peer == MPI_PROC_NULL) return complete(send, guard);
+  if (int code = launch_send(guard, send)) {
+    send.error = code;
+    complete(send, guard);
+  }
+}
+
+Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
+                        SendMode mode) noexcept {
+  VciGuard guard(home_vci(comm));
+  Request* request = new_request(guard.vci(), type, &comm);
+  fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
+  request->persistent = true;
+  request->state.store(Request::inactive_bit, std::memory_order_relaxed);
+  return request;
+}
+
+}  // namespace heddle
