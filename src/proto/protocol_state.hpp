@@ -16,12 +16,7 @@ namespace heddle {
 
 /// A large message under way, at either end; or, with `stream`, the bytes that one end sends and the other unpacks.
 struct Transfer {
-  enum class Step : std::uint8_t {
-    waiting,   ///< for the other end
-    copying,   ///< this end claims and copies pieces
-    sending,   ///< this end pushes `data` records
-  };
-  Step step = Step::waiting;
+  bool streams = false;           ///< this end pushes `data` records
   bool shared_claims = false;     ///< pieces are claimed from `copy`; otherwise this end copies alone
   Request* request = nullptr;
   shm::Peer* peer = nullptr;
@@ -29,7 +24,8 @@ struct Transfer {
   RequestToken other = 0;
   std::uint64_t bytes = 0;        ///< to move
   std::uint64_t piece = 0;
-  std::uint64_t moved = 0;        ///< by this end alone, or streamed so far
+  std::uint64_t at = 0;           ///< the piece to copy next
+  std::uint64_t moved = 0;        ///< streamed so far
   std::uint64_t from = 0, to = 0; ///< addresses, each in its own process
   const std::byte* mapped = nullptr;  ///< the source, mapped here
   shm::SharedCopy* copy = nullptr;

@@ -88,36 +88,35 @@ bool fetch(Transfer& t, std::uint64_t at, std::uint64_t n) noexcept {
   return true;
 }
 
-/// Copies the next piece. True when this end has nothing left to do.
-bool copy_step(VciGuard& guard, Transfer& t) noexcept {
+/// Takes the next piece of a message that both ends copy. Relaxed: the claim orders nothing, each piece is copied by one end.
+std::uint64_t claim(Transfer& t) noexcept { return t.copy->claimed.fetch_add(t.piece, std::memory_order_relaxed); }
+
+/// Copies the piece at `t.at`. An end claims its next piece *before* it counts the one it has copied: when the count is full
+/// nobody claims any more, and the sender may reuse the counters.
+void copy_step(VciGuard& guard, Transfer& t) noexcept {
   const bool receiver = t.request->type == Request::Type::recv || t.request->type == Request::Type::persistent_recv;
-  std::uint64_t at, n;
-  if (t.shared_claims) {
-    // Relaxed: the claim orders nothing, each piece is copied by one end only.
-    at = t.copy->claimed.fetch_add(t.piece, std::memory_order_relaxed);
-    if (at >= t.bytes) {
-      // The other end has the last piece, and tells when it is in place.
-      t.step = Transfer::Step::waiting;
-      unlink(guard.vci(), t);
-      return true;
-    }
-    n = t.bytes - at < t.piece ? t.bytes - at : t.piece;
-  } else {
-    at = t.moved;
-    n = t.bytes - at < t.piece ? t.bytes - at : t.piece;
-    t.moved += n;
-  }
+  const std::uint64_t at = t.at;
+  const std::uint64_t n = t.bytes - at < t.piece ? t.bytes - at : t.piece;
   const bool moved = receiver ? fetch(t, at, n)
                               : shm::cma_write(t.peer->pid, t.to + at, reinterpret_cast<const void*>(t.from + at), n);
   if (!moved)
-    sys::fatal("copying %llu bytes %s rank %u failed: the buffer is not readable memory, or the process is gone",
+    sys::fatal("copying %llu bytes %s rank %u failed: the buffer is not accessible memory, or the process is gone",
                static_cast<unsigned long long>(n), receiver ? "from" : "to", t.peer->process);
-  // Release orders our bytes before the count; acquire makes the other end's bytes ours when the count is full.
-  const bool last = t.shared_claims ? t.copy->copied.fetch_add(n, std::memory_order_acq_rel) + n == t.bytes : t.moved == t.bytes;
-  if (!last) return false;
-  send_finished(guard, t);
-  finish(guard, t);
-  return true;
+  bool last;
+  if (t.shared_claims) {
+    t.at = claim(t);
+    // Release orders our bytes before the count; acquire makes the other end's bytes ours when the count is full.
+    last = t.copy->copied.fetch_add(n, std::memory_order_acq_rel) + n == t.bytes;
+  } else {
+    t.at = at + n;
+    last = t.at == t.bytes;
+  }
+  if (last) {
+    send_finished(guard, t);
+    finish(guard, t);
+  } else if (t.at >= t.bytes) {
+    unlink(guard.vci(), t);  // the other end has the last piece, and tells when it is in place
+  }
 }
 
 /// Pushes the next `data` records of a message that the receiver cannot reach. True when all are out.
@@ -201,10 +200,10 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
       t->piece = t->bytes <= (128 << 10) ? (t->bytes / 2 + 4095) & ~std::uint64_t{4095} : t->bytes <= (1 << 20) ? 64 << 10 : 128 << 10;
       t->shared_claims = true;
       t->copy = shm::shared_copies(t->peer->region.base, offer.vci) + (offer.copy - 1);
+      t->at = claim(*t);  // before the sender knows: it cannot take everything and reuse the counters under us
       accept.piece = t->piece;
       push_or_queue(guard, *t->peer, lane, head, &accept, sizeof accept);
     }
-    t->step = Transfer::Step::copying;
     link(guard.vci(), *t);
     return;
   }
@@ -214,18 +213,15 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
 
 void handle_accept(VciGuard& guard, const Accept& accept) noexcept {
   auto& send = *reinterpret_cast<Request*>(accept.sender);
-  // The receiver may have copied everything and said so before we looked: then `finished` follows, or came.
-  Transfer* t = send.transfer;
-  if (!t) return;
+  Transfer* t = send.transfer;  // still there: `finished` can only follow `accept`
   t->other = accept.receiver;
   t->lane = static_cast<std::uint16_t>(accept.lane);
   t->to = accept.address;
   t->bytes = accept.bytes;
   t->piece = accept.piece;
   t->shared_claims = true;
-  if (t->copy->claimed.load(std::memory_order_relaxed) >= t->bytes) return;
-  t->step = Transfer::Step::copying;
-  link(guard.vci(), *t);
+  t->at = claim(*t);
+  if (t->at < t->bytes) link(guard.vci(), *t);
 }
 
 void handle_pull(VciGuard& guard, const Accept& accept) noexcept {
@@ -234,7 +230,7 @@ void handle_pull(VciGuard& guard, const Accept& accept) noexcept {
   t->other = accept.receiver;
   t->lane = static_cast<std::uint16_t>(accept.lane);
   t->bytes = accept.bytes;
-  t->step = Transfer::Step::sending;
+  t->streams = true;
   link(guard.vci(), *t);
 }
 
@@ -257,10 +253,7 @@ bool advance_transfers(VciGuard& guard) noexcept {
   Vci& vci = guard.vci();
   Transfer* t = vci.transfers;
   vci.transfers = t->link.next;
-  if (t->step == Transfer::Step::copying) {
-    copy_step(guard, *t);
-    return true;
-  }
+  if (!t->streams) return copy_step(guard, *t), true;
   const std::uint64_t before = t->moved;
   return data_step(guard, *t) || t->moved != before;
 }

@@ -30,7 +30,7 @@ std::atomic<unsigned> next_round{0};
 
 unsigned configured_vcis() noexcept {
   std::int64_t wanted = vcis.value();
-  if (wanted <= 0) wanted = sys::usable_cores();
+  if (wanted <= 0) wanted = sys::topology().usable;
   return wanted < 1 ? 1 : wanted > 64 ? 64 : static_cast<unsigned>(wanted);
 }
 
@@ -114,6 +114,15 @@ bool progress(VciGuard& guard) noexcept {
     worked = true;
   }
   return worked;
+}
+
+bool has_backlog() noexcept {
+  const unsigned used = pool_used.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used; ++i) {
+    Vci* vci = pool_table[i].load(std::memory_order_acquire);
+    if (vci && (vci->backlogged.load(std::memory_order_relaxed) || vci->moving.load(std::memory_order_relaxed))) return true;
+  }
+  return false;
 }
 
 bool progress_all() noexcept {

@@ -109,6 +109,9 @@ bool progress(VciGuard& guard) noexcept;
 /// One step on every VCI in use, with try-locks, beginning after the one where the last such round began. True if there was any work.
 bool progress_all() noexcept;
 
+/// True when some VCI has records that a full ring refused, or a stream that waits for room.
+bool has_backlog() noexcept;
+
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 inline bool poll(Vci& vci) noexcept {
   if (!vci.has_work()) return false;

@@ -7,6 +7,7 @@
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
+#include "sys/topology.hpp"
 #include "transport/shm/node.hpp"
 
 namespace heddle {
@@ -15,8 +16,8 @@ namespace {
 HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, "microseconds that a waiting thread looks for work before it sleeps");
 
 bool barrier_works = false;  ///< the kernel's process-wide barrier: sleepers pay, senders do not
-int neighbours = 1;          ///< processes of the job on this node
-unsigned cores = 1;          ///< that they may use
+bool node_crowded = false;   ///< more processes of the job than cores on this node
+int own_cores = 1;           ///< that this process can count on
 std::atomic<int> waiting{0}; ///< threads of this process in a long wait
 
 std::int64_t now_ns() noexcept {
@@ -27,11 +28,11 @@ std::int64_t now_ns() noexcept {
 
 }  // namespace
 
-bool start_waiting(int local_size, unsigned usable_cores) noexcept {
-  neighbours = local_size;
-  cores = usable_cores ? usable_cores : 1;
+void start_waiting(int local_size, int node_cores) noexcept {
+  const sys::NodeShare share = sys::share_of_node(sys::topology(), sys::online_cores(), local_size, node_cores);
+  node_crowded = share.oversubscribed;
+  own_cores = share.cores_per_rank;
   barrier_works = sync::register_barrier();
-  return true;
 }
 
 bool Waiter::pause() noexcept {
@@ -43,8 +44,7 @@ bool Waiter::pause() noexcept {
   }
   if (now - since_ < spin_us.value() * 1000) {
     // Oversubscribed: what we wait for may need this very core, so hand it over at once.
-    const int here = waiting.load(std::memory_order_relaxed);
-    if (static_cast<unsigned>(neighbours * here) > cores) sched_yield();
+    if (node_crowded || waiting.load(std::memory_order_relaxed) > own_cores) sched_yield();
     return true;
   }
   since_ = now;  // after the sleep, look for as long again
@@ -63,9 +63,10 @@ std::uint32_t Waiter::announce() noexcept {
 }
 
 void Waiter::sleep(std::uint32_t ticket) noexcept {
-  // Without the barrier a sender may miss the announcement: then look again every millisecond. With it, once a second, for a
-  // launcher that died without a signal.
-  sync::futex_wait(shm::header->doorbell.bell, ticket, barrier_works ? 1'000'000'000 : 1'000'000);
+  // Nobody rings when a full ring drains, so with refused records we look again soon. Without the barrier a sender may miss the
+  // announcement: then every millisecond. Otherwise once a second, for a launcher that died without a signal.
+  const long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
+  sync::futex_wait(shm::header->doorbell.bell, ticket, limit);
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
 }
 

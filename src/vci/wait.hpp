@@ -62,6 +62,7 @@ inline void wait_until(Vci* vci, Done&& done) noexcept {
 /// Wakes this process's own sleepers: after completing something that another thread may wait for.
 void wake_sleepers() noexcept;
 
-bool start_waiting(int local_size, unsigned cores) noexcept;
+/// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say.
+void start_waiting(int local_size, int node_cores) noexcept;
 
 }  // namespace heddle

@@ -1,0 +1,24 @@
+#include "proto/startup.hpp"
+
+#include "proto/protocol_state.hpp"
+#include "sys/bootstrap/bootstrap.hpp"
+#include "transport/shm/node.hpp"
+#include "vci/wait.hpp"
+
+namespace heddle::proto {
+
+bool start_communication(const sys::Bootstrap& job, std::string& problem) {
+  const unsigned vcis = configured_vcis();
+  if (!shm::start(job, vcis, problem)) return false;
+  read_limits(shm::header->ring_lines);
+  start_waiting(job.local_size, job.node_cores);
+  return start_vcis(vcis);
+}
+
+void stop_communication() noexcept {
+  wait_until(nullptr, [] { return !has_backlog(); });
+  stop_vcis();
+  shm::stop();
+}
+
+}  // namespace heddle::proto
