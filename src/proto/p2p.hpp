@@ -25,6 +25,9 @@ Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag,
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
 Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
 
+/// The shared complete request of a receive from MPI_PROC_NULL.
+Request* null_receive() noexcept;
+
 /// Waits (spins, yields, parks, makes progress), returns the operation's error code, gives the request back to its pool.
 int wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 /// Posts or matches a receive, launches a send, whose fields are filled in (persistent requests, at each MPI_Start).
@@ -35,6 +38,10 @@ Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count,
                         Comm& comm, SendMode mode) noexcept;
 /// Gives a request that its user is done with back to its pool (or leaves a persistent one inactive). \pre complete
 void retire(Request* request) noexcept;
+/// MPI_Request_free: an active operation goes on and its request goes back when it is done.
+void release_by_user(Request& request) noexcept;
+/// MPI_Start of an inactive persistent request. Error code.
+int start_persistent(Request& request) noexcept;
 /// Takes a posted receive back. True if it was still unmatched: it is complete and cancelled then.
 bool cancel_receive(Request& receive) noexcept;
 

@@ -54,8 +54,43 @@ void complete(Request& r, VciGuard& guard) noexcept {
 }
 
 void complete_from_outside(Request& request) noexcept {
-  VciGuard guard(*request.vci);
-  complete(request, guard);
+  {
+    VciGuard guard(*request.vci);
+    if (!request.user_freed) return complete(request, guard);
+  }
+  recycle(request);  // runs the user's free callback, so without the VCI
+}
+
+void release_by_user(Request& r) noexcept {
+  if (!r.vci) return;
+  {
+    VciGuard guard(*r.vci);
+    if (!r.is_done()) {
+      r.user_freed = true;
+      return;
+    }
+  }
+  recycle(r);
+}
+
+int start_persistent(Request& r) noexcept {
+  r.error = MPI_SUCCESS;
+  r.cancelled = false;
+  r.bytes = 0;
+  r.source = MPI_ANY_SOURCE;
+  r.tag = MPI_ANY_TAG;
+  r.state.store(Request::active, std::memory_order_relaxed);
+  if (r.ops && r.ops->start) return r.ops->start(r);
+  VciGuard guard(*r.vci);
+  if (r.peer == MPI_PROC_NULL) {
+    if (r.type == Request::Type::persistent_recv) r.source = MPI_PROC_NULL;
+    complete(r, guard);
+  } else if (r.type == Request::Type::persistent_recv) {
+    start_receive(guard, r);
+  } else {
+    start_send(guard, r);
+  }
+  return MPI_SUCCESS;
 }
 
 void retire(Request* r) noexcept {

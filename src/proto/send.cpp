@@ -186,6 +186,8 @@ void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint
 
 }  // namespace proto
 
+Request* null_receive() noexcept { return &completed_null_receive; }
+
 Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,
                Space space) noexcept {
   if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
@@ -212,7 +214,6 @@ void start_receive(VciGuard& guard, Request& receive) noexcept {
 }
 
 void start_send(VciGuard& guard, Request& send) noexcept {
-  if (send.peer == MPI_PROC_NULL) return complete(send, guard);
   if (int code = launch_send(guard, send)) {
     send.error = code;
     complete(send, guard);
@@ -225,7 +226,7 @@ Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count,
   Request* request = new_request(guard.vci(), type, &comm);
   fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
   request->persistent = true;
-  request->state.store(Request::inactive_bit, std::memory_order_relaxed);
+  request->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
   return request;
 }
 

@@ -1,0 +1,258 @@
+// MPI-5.0 chapter 3: point-to-point. The bindings have checked the arguments; here a function is a line or a few.
+#include <cstdlib>
+#include <memory>
+
+#include "core/status.hpp"
+#include "generated/impl.hpp"
+#include "mpi/request.hpp"
+#include "proto/message.hpp"
+#include "proto/p2p.hpp"
+#include "sys/error.hpp"
+#include "vci/wait.hpp"
+
+namespace heddle::mpi {
+namespace {
+
+void set_status(MPI_Status* status, const Envelope& envelope) noexcept {
+  if (status == MPI_STATUS_IGNORE) return;
+  status->MPI_SOURCE = envelope.source;
+  status->MPI_TAG = envelope.tag;
+  set_status_bytes(*status, envelope.bytes);
+  set_status_cancelled(*status, false);
+}
+
+constexpr Envelope null_envelope{MPI_PROC_NULL, MPI_ANY_TAG, 0};
+
+int blocking_send(const void* buf, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, SendMode mode) noexcept {
+  return wait(isend(buf, count, type, dest, tag, comm, Space::user, mode));
+}
+
+int start_send(const void* buf, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, SendMode mode,
+               MPI_Request* request) noexcept {
+  *request = to_handle(isend(buf, count, type, dest, tag, comm, Space::user, mode));
+  return MPI_SUCCESS;
+}
+
+int init_send(const void* buf, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, SendMode mode, MPI_Request* request) noexcept {
+  *request = to_handle(new_persistent(Request::Type::persistent_send, buf, count, type, dest, tag, comm, mode));
+  return MPI_SUCCESS;
+}
+
+struct FreeDeleter {
+  void operator()(void* p) const noexcept { std::free(p); }
+};
+using Bytes = std::unique_ptr<void, FreeDeleter>;
+
+/// The packed content of a buffer, for the functions that receive into the buffer they send from.
+Bytes pack_copy(const void* buffer, MPI_Count count, const Datatype& type, MPI_Count& bytes) noexcept {
+  bytes = count * type.size;
+  Bytes copy(std::malloc(static_cast<std::size_t>(bytes) + 1));
+  PackCursor cursor;
+  if (copy) pack(buffer, count, type, cursor, copy.get(), static_cast<std::size_t>(bytes));
+  return copy;
+}
+
+Datatype& packed_type() noexcept { return *resolve<Datatype>(MPI_PACKED); }
+
+/// MPI_Isendrecv: one request for a send and a receive.
+struct Pair {
+  struct Part : Continuation {
+    Pair* pair;
+  };
+  Part sending, receiving;
+  Request* parent;
+  int open;
+  Bytes copy;
+};
+
+void part_done(Pair& pair, Request& part, VciGuard& guard) noexcept {
+  Request& parent = *pair.parent;
+  if (part.error && !parent.error) parent.error = part.error;
+  if (part.type == Request::Type::recv) {
+    parent.source = part.source;
+    parent.tag = part.tag;
+    parent.bytes = part.bytes;
+  }
+  free_request(&part, guard);
+  if (--pair.open) return;
+  complete(parent, guard);
+  delete &pair;
+}
+
+int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf,
+               MPI_Count recvcount, Datatype& recvtype, int source, int recvtag, Comm& comm, Bytes copy,
+               MPI_Request* request) noexcept {
+  auto* pair = new (std::nothrow) Pair{};
+  if (!pair) return error(MPI_ERR_NO_MEM, "no memory for a send and receive");
+  pair->copy = std::move(copy);
+  for (auto* part : {&pair->sending, &pair->receiving}) {
+    part->pair = pair;
+    part->run = [](Continuation& self, Request& done, VciGuard& guard) { part_done(*static_cast<Pair::Part&>(self).pair, done, guard); };
+  }
+  VciGuard guard(home_vci(comm));
+  pair->parent = new_request(guard.vci(), Request::Type::collective, &comm);
+  *request = to_handle(pair->parent);
+  pair->open = 3;  // one for this function, so that the pair outlives the second start
+  Request* receiving = irecv(guard, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
+  if (receiving->is_done()) part_done(*pair, *receiving, guard); else receiving->continuation = &pair->receiving;
+  Request* sending = isend(guard, sendbuf, sendcount, sendtype, dest, sendtag, comm, Space::user);
+  if (sending->is_done()) part_done(*pair, *sending, guard); else sending->continuation = &pair->sending;
+  if (!--pair->open) {
+    complete(*pair->parent, guard);
+    delete pair;
+  }
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int Send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
+  return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::standard);
+}
+int Ssend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
+  return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous);
+}
+int Rsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
+  return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::ready);
+}
+
+int Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Status* status) {
+  return wait(irecv(buf, count, datatype, source, tag, comm, Space::user), status);
+}
+
+int Isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+  return start_send(buf, count, datatype, dest, tag, comm, SendMode::standard, request);
+}
+int Issend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+  return start_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous, request);
+}
+int Irsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+  return start_send(buf, count, datatype, dest, tag, comm, SendMode::ready, request);
+}
+
+int Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
+  *request = to_handle(irecv(buf, count, datatype, source, tag, comm, Space::user));
+  return MPI_SUCCESS;
+}
+
+int Send_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+  return init_send(buf, count, datatype, dest, tag, comm, SendMode::standard, request);
+}
+int Ssend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+  return init_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous, request);
+}
+int Rsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+  return init_send(buf, count, datatype, dest, tag, comm, SendMode::ready, request);
+}
+int Recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
+  *request = to_handle(new_persistent(Request::Type::persistent_recv, buf, count, datatype, source, tag, comm, SendMode::standard));
+  return MPI_SUCCESS;
+}
+
+int Sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+             Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Status* status) {
+  Request* receiving = irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
+  const int sent = wait(isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, Space::user));
+  const int received = wait(receiving, status);
+  return received ? received : sent;
+}
+
+int Sendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag, Comm& comm,
+                     MPI_Status* status) {
+  MPI_Count bytes;
+  const Bytes copy = pack_copy(buf, count, datatype, bytes);
+  if (!copy) return error(MPI_ERR_NO_MEM, "no memory for a copy of the %lld bytes to send", static_cast<long long>(bytes));
+  return Sendrecv(copy.get(), bytes, packed_type(), dest, sendtag, buf, count, datatype, source, recvtag, comm, status);
+}
+
+int Isendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+              Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Request* request) {
+  return start_pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, nullptr, request);
+}
+
+int Isendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag, Comm& comm,
+                      MPI_Request* request) {
+  MPI_Count bytes;
+  Bytes copy = pack_copy(buf, count, datatype, bytes);
+  if (!copy) return error(MPI_ERR_NO_MEM, "no memory for a copy of the %lld bytes to send", static_cast<long long>(bytes));
+  const void* from = copy.get();
+  return start_pair(from, bytes, packed_type(), dest, sendtag, buf, count, datatype, source, recvtag, comm, std::move(copy), request);
+}
+
+int Iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
+  Envelope envelope = null_envelope;
+  *flag = source == MPI_PROC_NULL || find_message(source, tag, comm, envelope);
+  if (!*flag) {
+    progress_for_test(home_vci(comm));
+    *flag = find_message(source, tag, comm, envelope);
+  }
+  if (*flag) set_status(status, envelope);
+  return MPI_SUCCESS;
+}
+
+int Probe(int source, int tag, Comm& comm, MPI_Status* status) {
+  Envelope envelope = null_envelope;
+  if (source != MPI_PROC_NULL)
+    wait_until(&home_vci(comm), [&] { return find_message(source, tag, comm, envelope); });
+  set_status(status, envelope);
+  return MPI_SUCCESS;
+}
+
+int Improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  Envelope envelope = null_envelope;
+  if (source == MPI_PROC_NULL) {
+    *flag = 1;
+    *message = MPI_MESSAGE_NO_PROC;
+    set_status(status, envelope);
+    return MPI_SUCCESS;
+  }
+  Message* taken = take_message(source, tag, comm, envelope);
+  if (!taken) {
+    progress_for_test(home_vci(comm));
+    taken = take_message(source, tag, comm, envelope);
+  }
+  *flag = taken != nullptr;
+  if (taken) {
+    *message = to_handle(taken);
+    set_status(status, envelope);
+  } else {
+    *message = MPI_MESSAGE_NULL;
+  }
+  return MPI_SUCCESS;
+}
+
+int Mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status* status) {
+  Envelope envelope = null_envelope;
+  *message = MPI_MESSAGE_NO_PROC;
+  if (source != MPI_PROC_NULL) {
+    Message* taken = nullptr;
+    wait_until(&home_vci(comm), [&] { return (taken = take_message(source, tag, comm, envelope)) != nullptr; });
+    *message = to_handle(taken);
+  }
+  set_status(status, envelope);
+  return MPI_SUCCESS;
+}
+
+int Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Request* request) {
+  if (*message == MPI_MESSAGE_NO_PROC) {
+    *message = MPI_MESSAGE_NULL;
+    *request = to_handle(null_receive());
+    return MPI_SUCCESS;
+  }
+  Message* taken = resolve<Message>(*message);
+  if (!taken) return error(MPI_ERR_REQUEST, "the message handle is null, was received already, or never came from a matched probe");
+  *message = MPI_MESSAGE_NULL;
+  *request = to_handle(receive_message(*taken, buf, count, datatype));
+  return MPI_SUCCESS;
+}
+
+int Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Status* status) {
+  MPI_Request request;
+  Message* taken = *message == MPI_MESSAGE_NO_PROC ? nullptr : resolve<Message>(*message);
+  Comm* comm = taken ? taken->comm : nullptr;
+  if (const int code = Imrecv(buf, count, datatype, message, &request)) return code;
+  const int code = wait(resolve<Request>(request), status);
+  return code ? blame_comm(comm, code) : code;
+}
+
+}  // namespace heddle::mpi

@@ -1,0 +1,399 @@
+// MPI-5.0 §3.7, §3.9, §13.2: completing, freeing and starting requests; generalized requests.
+#include "mpi/request.hpp"
+
+#include "core/status.hpp"
+#include "generated/impl.hpp"
+#include "mpi/check.hpp"
+#include "sys/error.hpp"
+#include "vci/wait.hpp"
+
+namespace heddle::mpi {
+
+void progress_for_test(Vci& vci) noexcept {
+  thread_local unsigned looks = 0;
+  poll(vci);
+  // Programs that test in a loop must drive the other VCIs too.
+  if (++looks % 16 == 0) progress_all();
+}
+
+int blame_comm(Comm* comm, int code) noexcept {
+  return blame(comm && comm->is(Kind::comm) ? comm : nullptr, code);
+}
+
+namespace {
+
+int bad_request() noexcept {
+  return error(MPI_ERR_REQUEST, "the request handle is not one: it was freed or completed before, or never set");
+}
+
+void set_empty(MPI_Status* status) noexcept {
+  if (status == MPI_STATUS_IGNORE) return;
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  set_status_bytes(*status, 0);
+  set_status_cancelled(*status, false);
+}
+
+bool is_inactive(const Request& r) noexcept { return r.state.load(std::memory_order_relaxed) & Request::inactive_bit; }
+
+/// Describes a complete request. Returns its error code.
+int describe(Request& r, MPI_Status* status) noexcept {
+  if (r.ops && r.ops->query) return r.ops->query(r, status);
+  if (status != MPI_STATUS_IGNORE) {
+    status->MPI_SOURCE = r.source;
+    status->MPI_TAG = r.tag;
+    set_status_bytes(*status, r.bytes);
+    set_status_cancelled(*status, r.cancelled);
+  }
+  return r.error;
+}
+
+/// Ends a complete request: status, handle, memory. `comm` is whom to blame for an error.
+int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = nullptr) noexcept {
+  if (is_inactive(r)) {
+    set_empty(status);
+    return MPI_SUCCESS;
+  }
+  int code = describe(r, status);
+  if (comm && !*comm) *comm = r.comm;
+  if (!r.persistent) *handle = MPI_REQUEST_NULL;
+  r.error = MPI_SUCCESS;
+  retire(&r);
+  return code;
+}
+
+/// The requests of an array, seen one by one. Null handles count as complete and empty.
+struct Seen {
+  Request* request;  ///< nullptr: MPI_REQUEST_NULL
+  bool valid;
+};
+Seen see(MPI_Request handle) noexcept {
+  if (handle == MPI_REQUEST_NULL) return {nullptr, true};
+  Request* r = resolve<Request>(handle);
+  return {r, r != nullptr};
+}
+
+int check_all(int count, const MPI_Request* requests) noexcept {
+  for (int i = 0; i < count; ++i)
+    if (!see(requests[i]).valid)
+      return error(MPI_ERR_REQUEST, "element %d of the request array is not a request: it was freed or completed before, or never set", i);
+  return MPI_SUCCESS;
+}
+
+/// Progress for whatever the array waits for: the VCI of the first operation that is not complete.
+void progress_for_array(int count, const MPI_Request* requests) noexcept {
+  for (int i = 0; i < count; ++i)
+    if (Request* r = see(requests[i]).request; r && !r->is_done()) return progress_for_test(*r->vci);
+}
+
+/// The index of a complete active request, or -1; `active` tells whether any is active.
+int find_complete(int count, const MPI_Request* requests, bool& active) noexcept {
+  active = false;
+  for (int i = 0; i < count; ++i) {
+    Request* r = see(requests[i]).request;
+    if (!r || is_inactive(*r)) continue;
+    active = true;
+    if (r->is_done()) return i;
+  }
+  return -1;
+}
+
+bool all_complete(int count, const MPI_Request* requests) noexcept {
+  for (int i = 0; i < count; ++i)
+    if (Request* r = see(requests[i]).request; r && !r->is_done()) return false;
+  return true;
+}
+
+/// Ends all requests of an array that is complete.
+int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+  bool failed = false;
+  Comm* comm = nullptr;
+  int first_code = MPI_SUCCESS;
+  for (int i = 0; i < count; ++i) {
+    MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+    Request* r = see(requests[i]).request;
+    int code = MPI_SUCCESS;
+    if (r) {
+      Comm* whose = nullptr;
+      code = conclude(*r, &requests[i], status, &whose);
+      if (code && !failed) {
+        failed = true;
+        comm = whose;
+        first_code = code;
+      }
+    } else {
+      set_empty(status);
+    }
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
+  }
+  if (!failed) return MPI_SUCCESS;
+  char text[MPI_MAX_ERROR_STRING];
+  error_text(first_code, text);
+  return blame_comm(comm, error(MPI_ERR_IN_STATUS, "an operation failed, see the statuses; the first: %.400s", text));
+}
+
+/// Ends the complete ones among the requests. `*outcount` is MPI_UNDEFINED when none is active.
+int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses) noexcept {
+  bool failed = false;
+  Comm* comm = nullptr;
+  int n = 0;
+  bool active = false;
+  for (int i = 0; i < count; ++i) {
+    Request* r = see(requests[i]).request;
+    if (!r || is_inactive(*r)) continue;
+    active = true;
+    if (!r->is_done()) continue;
+    MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[n];
+    Comm* whose = nullptr;
+    const int code = conclude(*r, &requests[i], status, &whose);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
+    if (code && !failed) {
+      failed = true;
+      comm = whose;
+    }
+    indices[n++] = i;
+  }
+  *outcount = active ? n : MPI_UNDEFINED;
+  return failed ? blame_comm(comm, error(MPI_ERR_IN_STATUS, "an operation failed; its error code is in its status")) : MPI_SUCCESS;
+}
+
+}  // namespace
+
+int Wait(MPI_Request* request, MPI_Status* status) {
+  if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
+  Request* r = resolve<Request>(*request);
+  if (!r) return bad_request();
+  wait_until(r->vci, [r] { return r->is_done(); });
+  Comm* comm = nullptr;
+  const int code = conclude(*r, request, status, &comm);
+  return code ? blame_comm(comm, code) : code;
+}
+
+int Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  *flag = 1;
+  if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
+  Request* r = resolve<Request>(*request);
+  if (!r) return bad_request();
+  if (!r->is_done()) {
+    progress_for_test(*r->vci);
+    if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
+  }
+  Comm* comm = nullptr;
+  const int code = conclude(*r, request, status, &comm);
+  return code ? blame_comm(comm, code) : code;
+}
+
+int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  if (const int code = check_all(count, requests)) return code;
+  for (int i = 0; i < count; ++i)
+    if (Request* r = see(requests[i]).request) wait_until(r->vci, [r] { return r->is_done(); });
+  return conclude_all(count, requests, statuses);
+}
+
+int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  if (const int code = check_all(count, requests)) return code;
+  *flag = all_complete(count, requests);
+  if (!*flag) {
+    progress_for_array(count, requests);
+    *flag = all_complete(count, requests);
+  }
+  return *flag ? conclude_all(count, requests, statuses) : MPI_SUCCESS;
+}
+
+int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  if (const int code = check_all(count, requests)) return code;
+  bool active;
+  int found = find_complete(count, requests, active);
+  if (active && found < 0) wait_until(nullptr, [&] { return (found = find_complete(count, requests, active)) >= 0; });
+  if (found < 0) return *index = MPI_UNDEFINED, set_empty(status), MPI_SUCCESS;
+  *index = found;
+  Comm* comm = nullptr;
+  const int code = conclude(*see(requests[found]).request, &requests[found], status, &comm);
+  return code ? blame_comm(comm, code) : code;
+}
+
+int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  if (const int code = check_all(count, requests)) return code;
+  bool active;
+  int found = find_complete(count, requests, active);
+  if (active && found < 0) {
+    progress_for_array(count, requests);
+    found = find_complete(count, requests, active);
+  }
+  *flag = found >= 0 || !active;
+  *index = found >= 0 ? found : MPI_UNDEFINED;
+  if (found < 0) {
+    if (*flag) set_empty(status);
+    return MPI_SUCCESS;
+  }
+  Comm* comm = nullptr;
+  const int code = conclude(*see(requests[found]).request, &requests[found], status, &comm);
+  return code ? blame_comm(comm, code) : code;
+}
+
+int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  if (const int code = check_all(count, requests)) return code;
+  bool active;
+  if (find_complete(count, requests, active) < 0 && active)
+    wait_until(nullptr, [&] { return find_complete(count, requests, active) >= 0; });
+  return conclude_some(count, requests, outcount, indices, statuses);
+}
+
+int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  if (const int code = check_all(count, requests)) return code;
+  bool active;
+  if (find_complete(count, requests, active) < 0 && active) progress_for_array(count, requests);
+  return conclude_some(count, requests, outcount, indices, statuses);
+}
+
+int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  *flag = 1;
+  if (request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
+  Request* r = resolve<Request>(request);
+  if (!r) return bad_request();
+  if (!r->is_done()) {
+    progress_for_test(*r->vci);
+    if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
+  }
+  if (is_inactive(*r)) set_empty(status); else describe(*r, status);
+  return MPI_SUCCESS;
+}
+
+int Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  if (const int code = check_all(count, requests)) return code;
+  bool active;
+  int found = find_complete(count, requests, active);
+  if (active && found < 0) {
+    progress_for_array(count, requests);
+    found = find_complete(count, requests, active);
+  }
+  *flag = found >= 0 || !active;
+  *index = found >= 0 ? found : MPI_UNDEFINED;
+  if (found >= 0) describe(*see(requests[found]).request, status);
+  else if (*flag) set_empty(status);
+  return MPI_SUCCESS;
+}
+
+int Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  if (const int code = check_all(count, requests)) return code;
+  *flag = all_complete(count, requests);
+  if (!*flag) {
+    progress_for_array(count, requests);
+    *flag = all_complete(count, requests);
+  }
+  for (int i = 0; *flag && statuses != MPI_STATUSES_IGNORE && i < count; ++i) {
+    Request* r = see(requests[i]).request;
+    if (r && !is_inactive(*r)) describe(*r, &statuses[i]); else set_empty(&statuses[i]);
+  }
+  return MPI_SUCCESS;
+}
+
+int Request_get_status_some(int count, const MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  if (const int code = check_all(count, requests)) return code;
+  bool active;
+  if (find_complete(count, requests, active) < 0 && active) progress_for_array(count, requests);
+  int n = 0;
+  active = false;
+  for (int i = 0; i < count; ++i) {
+    Request* r = see(requests[i]).request;
+    if (!r || is_inactive(*r)) continue;
+    active = true;
+    if (!r->is_done()) continue;
+    if (statuses != MPI_STATUSES_IGNORE) describe(*r, &statuses[n]);
+    indices[n++] = i;
+  }
+  *outcount = active ? n : MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+int Request_free(MPI_Request* request) {
+  Request* r = resolve<Request>(*request);
+  if (!r) return bad_request();
+  *request = MPI_REQUEST_NULL;
+  release_by_user(*r);
+  return MPI_SUCCESS;
+}
+
+int Start(MPI_Request* request) {
+  Request* r = resolve<Request>(*request);
+  if (!r || !r->persistent) return r ? error(MPI_ERR_REQUEST, "only a persistent request can be started") : bad_request();
+  if (!is_inactive(*r)) return error(MPI_ERR_REQUEST, "the persistent request is active: wait for it before starting it again");
+  const int code = start_persistent(*r);
+  return code ? blame_comm(r->comm, code) : code;
+}
+
+int Startall(int count, MPI_Request requests[]) {
+  if (const int code = check_all(count, requests)) return code;
+  for (int i = 0; i < count; ++i)
+    if (const int code = Start(&requests[i])) return code;
+  return MPI_SUCCESS;
+}
+
+int Cancel(MPI_Request* request) {
+  Request* r = resolve<Request>(*request);
+  if (!r) return bad_request();
+  if (is_inactive(*r)) return error(MPI_ERR_REQUEST, "the persistent request is not active: there is nothing to cancel");
+  if (r->ops && r->ops->cancel) return r->ops->cancel(*r);
+  if (r->type == Request::Type::recv || r->type == Request::Type::persistent_recv) {
+    if (r->vci) cancel_receive(*r);
+  } else if (r->type != Request::Type::send && r->type != Request::Type::persistent_send) {
+    return error(MPI_ERR_REQUEST, "collective operations cannot be cancelled");
+  }
+  return MPI_SUCCESS;  // sends are never cancelled: the operation completes as usual (MPI-5.0 §3.8.4)
+}
+
+namespace {
+
+/// A generalized request's callbacks. \see MPI-5.0 §13.2
+struct Generalized {
+  MPI_Grequest_query_function* query;
+  MPI_Grequest_free_function* free;
+  MPI_Grequest_cancel_function* cancel;
+  void* extra;
+};
+
+const RequestOps generalized_ops{
+    .start = nullptr,
+    .cancel =
+        [](Request& r) {
+          auto& g = *static_cast<Generalized*>(r.data);
+          return g.cancel(g.extra, r.is_done());
+        },
+    .query =
+        [](Request& r, MPI_Status* status) {
+          auto& g = *static_cast<Generalized*>(r.data);
+          MPI_Status own{};
+          MPI_Status* to = status == MPI_STATUS_IGNORE ? &own : status;
+          set_empty(to);
+          return g.query(g.extra, to);
+        },
+    .free =
+        [](Request& r) {
+          auto* g = static_cast<Generalized*>(r.data);
+          if (g->free) g->free(g->extra);
+          delete g;
+        },
+};
+
+}  // namespace
+
+int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                   MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request) {
+  auto* state = new (std::nothrow) Generalized{query_fn, free_fn, cancel_fn, extra_state};
+  if (!state) return error(MPI_ERR_NO_MEM, "no memory for a generalized request");
+  VciGuard guard(vci_of_lane(0));
+  Request* r = new_request(guard.vci(), Request::Type::generalized, nullptr);
+  r->ops = &generalized_ops;
+  r->data = state;
+  *request = to_handle(r);
+  return MPI_SUCCESS;
+}
+
+int Grequest_complete(MPI_Request request) {
+  Request* r = resolve<Request>(request);
+  if (!r || r->type != Request::Type::generalized) return error(MPI_ERR_REQUEST, "not a generalized request");
+  complete_from_outside(*r);
+  return MPI_SUCCESS;
+}
+
+}  // namespace heddle::mpi
