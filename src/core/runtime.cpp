@@ -11,6 +11,7 @@
 
 #include "core/comm.hpp"
 #include "core/info.hpp"
+#include "proto/startup.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/error.hpp"
 #include "sys/log.hpp"
@@ -52,14 +53,15 @@ int start_locked() noexcept {
     sys::set_log_rank(job.rank);
     sys::set_abort_hook(abort_through_launcher);
   }
-  return start_vcis(job);
+  if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  return MPI_SUCCESS;
 }
 
 int stop_locked() noexcept {
-  const int code = stop_vcis();
+  proto::stop_communication();
   std::string text;
-  if (!sys::bootstrap::finalize(text) && !code) return error(MPI_ERR_OTHER, "%s", text.c_str());
-  return code;
+  if (!sys::bootstrap::finalize(text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  return MPI_SUCCESS;
 }
 
 }  // namespace

@@ -50,11 +50,4 @@ bool is_local(ProcessIndex process) noexcept;
 /// A number equal for exactly the processes of one node.
 int node_of(ProcessIndex process) noexcept;
 
-// Provided by the layers below, called by start_runtime and stop_runtime.
-
-/// Makes this process reachable: transports, VCIs. `runtime` is filled in. Error code.
-int start_vcis(const sys::Bootstrap& job) noexcept;
-/// Delivers what is still to be sent, then takes VCIs and transports down. Error code.
-int stop_vcis() noexcept;
-
 }  // namespace heddle
