@@ -6,6 +6,7 @@
 #include "core/info.hpp"
 #include "core/runtime.hpp"
 #include "core/topology.hpp"
+#include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
 
 namespace heddle {
@@ -31,6 +32,7 @@ void release_parts(Comm& comm) noexcept {
   if (comm.group) release_group(std::exchange(comm.group, nullptr));
   if (comm.remote_group) release_group(std::exchange(comm.remote_group, nullptr));
   if (comm.local_comm) release_comm(std::exchange(comm.local_comm, nullptr));
+  drop_send_buffer(&comm);
   release_info(std::exchange(comm.info, nullptr));
   release_topology(std::exchange(comm.topology, nullptr));
   comm.errhandler.set(nullptr);
