@@ -76,6 +76,7 @@ void set_context(Comm& comm, ContextId context) noexcept {
     // Not `address`: that of an intercommunicator is about the remote group.
     comm.vci = comm.group->address(comm.rank, context).vci;
   }
+  if (comm.local_comm) set_context(*comm.local_comm, context | local_side_space);
 }
 
 void release_comm(Comm* comm) noexcept {
