@@ -1,4 +1,5 @@
 """The C functions, the declarations of what they call, and the stand-ins for what is not built."""
+import re
 from typing import List, Tuple
 
 from model import ARRAYS, COUNT_ARRAYS, HANDLES, SCALARS, Api, Chapter, Function, Param
@@ -215,8 +216,55 @@ class Binding:
         return [p.name]
 
     def emit(self) -> str:
+        if "hot" in self.f.flags:
+            return self.emit_hot()
+        return f"{self.f.prototype(self.large, 'PMPI_')} {{\n{self.checked_body()}}}\n"
+
+    def emit_hot(self) -> str:
+        """Two functions: one tests whether all is well, without a call that could return, so that it need not save its
+        arguments; anything unusual goes to the other, which is as for all functions."""
         f = self.f
-        out = [f"{f.prototype(self.large, 'PMPI_')} {{\n"]
+        slow = f"checked_{f.name}{'_c' if self.large else ''}"
+        head = f.prototype(self.large, "PMPI_")
+        out = [f"[[gnu::cold, gnu::noinline]] static {head.replace('P' + self.name, slow)} {{\n{self.checked_body()}}}\n\n"]
+        out.append(f"{head} {{\n")
+        handles = [p for p in self.params if self.resolved(p)]
+        for p in handles:
+            cls = self.resolved(p)
+            out.append(f"  {cls}* const {p.name}_ = resolve<{cls}>({p.name});\n")
+        tests = [c.replace("check::", "check::is_", 1) for c in (self.check_always(p) for p in self.params) if c]
+        tests = [re.sub(r', "\w+"\)$', ")", t) for t in tests]
+        known = " && ".join(f"{p.name}_" for p in handles)
+        chain = " &&\n       ".join(tests)
+        condition = f"{known} && (!check::enabled || (\n       {chain}))" if known else f"!check::enabled || (\n       {chain})"
+        names = ", ".join(p.name for p in self.params)
+        out.append(f"  if (!({condition})) [[unlikely]]\n    return {slow}({names});\n")
+        out.append(self.call())
+        out.append("}\n")
+        return "".join(out)
+
+    def call(self) -> str:
+        args = [a for p in self.f.params for a in self.argument(p)]
+        if "large" in self.f.flags:
+            args.append("true" if self.large else "false")
+        call = f"mpi::{self.f.implementation}({', '.join(args)})"
+        if not self.f.returns_code or "tool" in self.f.flags:
+            return f"  return {call};\n"
+        out = [f"  if (const int code = {call}; code != MPI_SUCCESS) {self.fail('code')}"]
+        for p in self.params:
+            if not self.is_narrowed(p):
+                continue
+            if "undefined_if_large" in self.f.flags:
+                out.append(f"  check::narrow_or_undefined({p.name}_, {p.name});\n")
+            else:
+                out.append(f'  if (const int code = check::narrow({p.name}_, {p.name}, "{p.name}"); code != MPI_SUCCESS) '
+                           + self.fail("code"))
+        out.append("  return MPI_SUCCESS;\n")
+        return "".join(out)
+
+    def checked_body(self) -> str:
+        f = self.f
+        out = []
         if self.needs_running_check():
             out.append(f"  if (!is_running()) {self.fail('check::not_running()')}")
         out += self.resolve_handles()
@@ -224,30 +272,13 @@ class Binding:
         if checks and f.returns_code:
             chain = " ||\n        ".join(f"({c})" for c in checks)
             out.append(f"  if (int code; check::enabled && (\n        {chain}))\n    {self.fail('code')}")
-        narrowed = [p for p in self.params if self.is_narrowed(p)]
-        for p in narrowed:
-            out.append(f"  {SCALARS[p.kind][1]} {p.name}_ = {'*' + p.name if p.direction == 'inout' else '0'};\n")
+        for p in self.params:
+            if self.is_narrowed(p):
+                out.append(f"  {SCALARS[p.kind][1]} {p.name}_ = {'*' + p.name if p.direction == 'inout' else '0'};\n")
         for p in f.params:
             if p.twin_only and not self.large and p.direction != "in" and p.kind in SCALARS:
                 out.append(f"  {SCALARS[p.kind][1]} {p.name}_ = 0;  // the plain form has no place for it\n")
-        args = [a for p in f.params for a in self.argument(p)]
-        if "large" in f.flags:
-            args.append("true" if self.large else "false")
-        call = f"mpi::{f.implementation}({', '.join(args)})"
-        if not f.returns_code:
-            out.append(f"  return {call};\n}}\n")
-            return "".join(out)
-        if "tool" in f.flags:
-            out.append(f"  return {call};\n}}\n")
-            return "".join(out)
-        out.append(f"  if (const int code = {call}; code != MPI_SUCCESS) {self.fail('code')}")
-        for p in narrowed:
-            if "undefined_if_large" in f.flags:
-                out.append(f"  check::narrow_or_undefined({p.name}_, {p.name});\n")
-            else:
-                out.append(f'  if (const int code = check::narrow({p.name}_, {p.name}, "{p.name}"); code != MPI_SUCCESS) '
-                           + self.fail("code"))
-        out.append("  return MPI_SUCCESS;\n}\n")
+        out.append(self.call())
         return "".join(out)
 
 

@@ -122,6 +122,22 @@ inline int rtag(int value, const char* argument) noexcept {
   return MPI_SUCCESS;
 }
 
+// --- the same as yes or no, for the functions on the path of a message ---------------------------------------------
+// True: all is well. False: something unusual, which the checks above judge. No calls, so that nothing has to be saved.
+inline bool is_count(MPI_Count n) noexcept { return n >= 0; }
+inline bool is_pointer(const void* p) noexcept { return p != nullptr; }
+inline bool is_array(const void* p, MPI_Count length) noexcept { return p != nullptr || length <= 0; }
+inline bool is_committed(const Datatype& type) noexcept { return type.committed; }
+inline bool is_buffer(const void* p, MPI_Count count, const Datatype&) noexcept { return p != nullptr || count == 0; }
+inline bool is_dest(int rank, const Comm& comm) noexcept {
+  return static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size());
+}
+inline bool is_source(int rank, const Comm& comm) noexcept {
+  return static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size()) || rank == MPI_ANY_SOURCE;
+}
+inline bool is_tag(int value) noexcept { return value >= 0; }
+inline bool is_rtag(int value) noexcept { return value >= 0 || value == MPI_ANY_TAG; }
+
 /// One side of a message whose datatype may be missing: all that `committed`, `count` and `buffer` check. For implementations,
 /// where the arguments turn out to be significant.
 inline int message(const void* p, MPI_Count n, const Datatype* type, const char* buffer_argument,
