@@ -115,7 +115,7 @@ constexpr std::array<BasicInfo, 256> make_basic_table() {
   add(simple("MPI_UNSIGNED_LONG", 0x20e, R::u64, 8, 8, 4));
   plain("MPI_UNSIGNED_LONG_LONG", 0x20f, R::u64, 8);
   plain("MPI_FLOAT", 0x210, R::f32, 4);
-  complex("MPI_C_FLOAT_COMPLEX", 0x212, R::c_f32, 8);
+  complex("MPI_C_COMPLEX", 0x212, R::c_f32, 8);
   complex("MPI_CXX_FLOAT_COMPLEX", 0x213, R::c_f32, 8);
   plain("MPI_DOUBLE", 0x214, R::f64, 8);
   complex("MPI_C_DOUBLE_COMPLEX", 0x216, R::c_f64, 16);

@@ -11,8 +11,8 @@
 namespace heddle::mpi {
 namespace {
 
-/// Hands a new type to the user.
-int give(int code, Datatype* made, MPI_Datatype* handle) noexcept {
+/// Hands a new type to the user. By reference: `made` is set while the other argument is evaluated.
+int give(int code, Datatype*& made, MPI_Datatype* handle) noexcept {
   if (code == MPI_SUCCESS) *handle = to_handle(made);
   return code;
 }

@@ -1,9 +1,11 @@
 // Names and attributes of datatypes. MPI-5.0 sections 7.7.4 and 7.8.
+#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "core/datatype_envelope.hpp"
 #include "generated/impl.hpp"
+#include "mpi/check.hpp"
 #include "mpi/datatype.hpp"
 #include "sys/error.hpp"
 
@@ -60,8 +62,14 @@ int Type_set_name(Datatype& datatype, const char* type_name) {
   return MPI_SUCCESS;
 }
 
-int Type_get_name(Datatype& datatype, char* type_name, int* resultlen) {
-  *resultlen = heddle::type_name(datatype, type_name);
+int Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
+  if (datatype == MPI_DATATYPE_NULL) {
+    *resultlen = std::snprintf(type_name, MPI_MAX_OBJECT_NAME, "MPI_DATATYPE_NULL");
+    return MPI_SUCCESS;
+  }
+  Datatype* type = resolve<Datatype>(datatype);
+  if (!type) return check::bad_type(datatype, "datatype");
+  *resultlen = heddle::type_name(*type, type_name);
   return MPI_SUCCESS;
 }
 
