@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Our bootstrap under MPICH's launcher, and MPICH's programs under ours."""
+import os
+import shutil
+import sys
+import unittest
+
+from launch import BUILD, CLIENT, LaunchTest, mpiexec
+
+MPICH = os.environ.get("HEDDLE_TEST_MPICH", os.path.join(BUILD, "external/mpich/bin"))
+HYDRA = os.path.join(MPICH, "mpiexec.hydra")
+if not os.path.exists(HYDRA):
+    HYDRA = shutil.which("mpiexec.hydra")
+if HYDRA is None:
+    print("skipped: no mpiexec.hydra")
+    sys.exit(77)
+
+
+class Hydra(LaunchTest):
+    def test_ranks_know_who_they_are(self):
+        done = mpiexec("-n", 3, CLIENT, "hello", ":", "-n", 1, CLIENT, "hello", launcher=HYDRA)
+        self.assertEqual(done.code, 0, done)
+        for rank, line in enumerate(sorted(done.out.splitlines())):
+            self.assertRegex(line, rf"rank={rank} size=4 local={rank}/4 locals=0,1,2,3 appnum={rank // 3} .*singleton=0 "
+                                   r".*memory=0 id=[\w-]+$")
+
+    def test_every_value_arrives(self):
+        for size in (0, 1000, 20000):
+            self.succeeds("-n", 4, CLIENT, "exchange", size, launcher=HYDRA)
+
+    def test_sixty_four_ranks_exchange(self):
+        self.succeeds("-n", 64, CLIENT, "exchange", 100, launcher=HYDRA)
+
+    def test_abort_ends_the_job_with_its_code(self):
+        done = mpiexec("-n", 2, "-s", "1", CLIENT, "abort", 5, "why", stdin=b"go\n", launcher=HYDRA)
+        self.assertNotEqual(done.code, 0, done)
+
+    def test_hydra_inside_a_heddle_job_is_a_launcher_of_its_own(self):
+        out = self.succeeds("-n", 1, HYDRA, "-n", 2, CLIENT, "hello")
+        self.assertEqual([line.split()[1] for line in out.splitlines()], ["size=2"] * 2)
+
+    def test_a_program_of_mpich_runs_under_our_mpiexec(self):
+        compiler = os.path.join(MPICH, "mpicc")
+        if not os.path.exists(compiler):
+            self.skipTest("no mpicc of MPICH")
+        source = os.path.join(BUILD, "tests/launch/hello.c")
+        with open(source, "w", encoding="ascii") as out:
+            out.write("#include <mpi.h>\n#include <stdio.h>\nint main(void) { int r, s, t; MPI_Init(0, 0);"
+                      "MPI_Comm_rank(MPI_COMM_WORLD, &r); MPI_Allreduce(&r, &s, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);"
+                      "MPI_Comm_size(MPI_COMM_WORLD, &t); printf(\"%d %d\\n\", t, s); return MPI_Finalize(); }\n")
+        program = source[:-2] + "_mpich"
+        built = mpiexec(source, "-o", program, f"-Wl,-rpath,{os.path.dirname(MPICH)}/lib", launcher=compiler)
+        self.assertEqual(built.code, 0, built)
+        self.assertEqual(self.succeeds("-n", 4, program), "4 6\n" * 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
