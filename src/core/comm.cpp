@@ -6,6 +6,7 @@
 #include "core/info.hpp"
 #include "core/runtime.hpp"
 #include "core/topology.hpp"
+#include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
 
 namespace heddle {
@@ -31,6 +32,7 @@ void release_parts(Comm& comm) noexcept {
   if (comm.group) release_group(std::exchange(comm.group, nullptr));
   if (comm.remote_group) release_group(std::exchange(comm.remote_group, nullptr));
   if (comm.local_comm) release_comm(std::exchange(comm.local_comm, nullptr));
+  drop_send_buffer(&comm);
   release_info(std::exchange(comm.info, nullptr));
   release_topology(std::exchange(comm.topology, nullptr));
   comm.errhandler.set(nullptr);
@@ -74,6 +76,7 @@ void set_context(Comm& comm, ContextId context) noexcept {
     // Not `address`: that of an intercommunicator is about the remote group.
     comm.vci = comm.group->address(comm.rank, context).vci;
   }
+  if (comm.local_comm) set_context(*comm.local_comm, context | local_side_space);
 }
 
 void release_comm(Comm* comm) noexcept {

@@ -22,10 +22,12 @@ struct Topology;  // cartesian, graph, dist_graph: core/topology.hpp
 
 /// The 64-bit name of a message space: the leader's globally unique process number (high 32 bits, below 2^30), the leader's
 /// counter (31 bits), and in the lowest bit 0 for user messages, 1 for the collectives' own. Never reused. Bit 63 marks the
-/// space in which communicators are made out of this one (core/comm_create.cpp). \see §7
+/// space in which communicators are made out of this one (core/comm_create.cpp), bit 62 the communicator of each side of an
+/// intercommunicator. \see §7
 using ContextId = std::uint64_t;
+inline constexpr ContextId local_side_space = ContextId{1} << 62;
 inline constexpr ContextId creation_space = ContextId{1} << 63;
-inline constexpr ContextId string_space = ContextId{3} << 62;  ///< MPI_Comm_create_from_group: named by a hash
+inline constexpr ContextId string_space = ContextId{3} << 62;  ///< MPI_Comm_create_from_group: named by a hash; low half 0
 
 /// What the user asserted of a communicator's use (info keys mpi_assert_*), as bits of Comm::assertions.
 enum Assertion : std::uint32_t {
@@ -49,11 +51,14 @@ struct Comm : Object {
   int size = 0;                ///< of the local group
   int remote_size = 0;         ///< of the remote group; 0 for an intracommunicator
   bool inter = false;
+  bool low = false;            ///< intercommunicators: this side comes first wherever the two sides need an order
   bool predefined = false;     ///< WORLD or SELF: not reference counted
   std::uint16_t vci = 0;       ///< home VCI of this endpoint in this process
   Group* group = nullptr;         ///< local group, owned reference
   Group* remote_group = nullptr;  ///< intercommunicators only, owned reference
   Comm* local_comm = nullptr;     ///< intercommunicators only: the local group's own communicator, owned
+
+  const Session* session = nullptr;  ///< the one it was made from; nullptr: the world model
 
   std::uintptr_t predefined_value = 0;
   ErrhandlerSlot errhandler;                      ///< empty means the default (ARE_FATAL)

@@ -3,9 +3,12 @@
 
 #include <cstring>
 
+#include "core/comm_create.hpp"
 #include "core/hints.hpp"
 #include "generated/impl.hpp"
+#include "mpi/split_type.hpp"
 #include "sys/error.hpp"
+#include "vci/request.hpp"
 
 namespace heddle::mpi {
 namespace {
@@ -15,6 +18,12 @@ int give_group(const Group& group, MPI_Group* handle) noexcept {
   if (!copy) return error(MPI_ERR_NO_MEM, "no memory for a group");
   *handle = to_handle(copy);
   return MPI_SUCCESS;
+}
+
+/// Gives a new communicator, or none, to the user.
+int give(int code, Comm* made, MPI_Comm* handle) noexcept {
+  if (!code) *handle = made ? to_handle(made) : MPI_COMM_NULL;
+  return code;
 }
 
 int only_inter(const Comm& comm) noexcept {
@@ -39,10 +48,84 @@ int Comm_compare(Comm& comm1, Comm& comm2, int* result) {
   return MPI_SUCCESS;
 }
 
+int Comm_dup(Comm& comm, MPI_Comm* newcomm) { return Comm_dup_with_info(comm, nullptr, newcomm); }
+
+int Comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
+  Comm* made = nullptr;
+  return give(comm_dup(comm, info, &made), made, newcomm);
+}
+
+int Comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) {
+  return Comm_idup_with_info(comm, nullptr, newcomm, request);
+}
+
+int Comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
+  Comm* made = nullptr;
+  Request* started = nullptr;
+  const int code = comm_idup(comm, info, &made, &started);
+  if (!code) *request = to_handle(started);
+  return give(code, made, newcomm);
+}
+
+int Comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {
+  Comm* made = nullptr;
+  return give(comm_create(comm, group, &made), made, newcomm);
+}
+
+int Comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
+  Comm* made = nullptr;
+  return give(comm_create_group(comm, group, tag, &made), made, newcomm);
+}
+
+int Comm_create_from_group(Group& group, const char* stringtag, Info* info, Errhandler& errhandler, MPI_Comm* newcomm) {
+  if (const int code = check_errhandler(errhandler, Errhandler::Action::comm_function)) return code;
+  Comm* made = nullptr;
+  return give(comm_create_from_group(group, stringtag, info, &errhandler, &made), made, newcomm);
+}
+
+int Comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {
+  Comm* made = nullptr;
+  return give(comm_split(comm, color, key, &made), made, newcomm);
+}
+
+int Comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Comm* newcomm) {
+  Comm* made = nullptr;
+  return give(split_by_type(comm, split_type, key, info, &made), made, newcomm);
+}
+
+int Intercomm_create(Comm& local_comm, int local_leader, Comm* peer_comm, int remote_leader, int tag,
+                     MPI_Comm* newintercomm) {
+  Comm* made = nullptr;
+  return give(intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, &made), made, newintercomm);
+}
+
+int Intercomm_create_from_groups(Group& local_group, int local_leader, Group& remote_group, int remote_leader,
+                                 const char* stringtag, Info* info, Errhandler& errhandler, MPI_Comm* newintercomm) {
+  if (const int code = check_errhandler(errhandler, Errhandler::Action::comm_function)) return code;
+  Comm* made = nullptr;
+  return give(intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info,
+                                           &errhandler, &made),
+              made, newintercomm);
+}
+
+int Intercomm_merge(Comm& intercomm, int high, MPI_Comm* newintracomm) {
+  if (const int code = only_inter(intercomm)) return code;
+  Comm* made = nullptr;
+  return give(intercomm_merge(intercomm, high != 0, &made), made, newintracomm);
+}
+
 int Comm_free(MPI_Comm* comm) {
   Comm* object = resolve<Comm>(*comm);
   if (!object) return error(MPI_ERR_COMM, "the handle is MPI_COMM_NULL or was freed before");
   if (const int code = free_comm(*object)) return code;
+  *comm = MPI_COMM_NULL;
+  return MPI_SUCCESS;
+}
+
+int Comm_disconnect(MPI_Comm* comm) {
+  Comm* object = resolve<Comm>(*comm);
+  if (!object) return error(MPI_ERR_COMM, "the handle is MPI_COMM_NULL or was freed before");
+  if (const int code = disconnect_comm(*object)) return code;
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }

@@ -61,9 +61,9 @@ std::vector<HardwareType> hardware_types() {
   if (mine.empty()) return types;
   const std::string cpu = "/sys/devices/system/cpu/cpu" + std::to_string(*mine.begin());
 
-  types.push_back({"Machine", true});
+  types.push_back({"Machine", true, 0});
   auto add = [&](const std::string& name, const Cpus& item) {
-    if (!item.empty()) types.push_back({name, contains(item, mine)});
+    if (!item.empty()) types.push_back({name, contains(item, mine), *item.begin()});
   };
   add("Package", read_list(cpu + "/topology/package_cpus_list"));
   for (const int online : read_list("/sys/devices/system/node/online")) {

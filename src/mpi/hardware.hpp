@@ -10,6 +10,7 @@ namespace heddle::mpi {
 struct HardwareType {
   std::string name;
   bool restricted;  ///< every CPU that this process may run on belongs to one and the same item of the kind
+  int item;         ///< the item that holds this process's first CPU: a number of its own on the node, for each kind
 };
 
 /// The kinds that the kernel reports for the CPUs of this process, largest first. Reads the affinity mask and /sys at each call.

@@ -27,6 +27,8 @@ Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, i
 
 /// The shared complete request of a receive from MPI_PROC_NULL.
 Request* null_receive() noexcept;
+/// The shared complete request of a send that finished at once.
+Request* completed_request() noexcept;
 
 /// Waits (spins, yields, parks, makes progress), returns the operation's error code, gives the request back to its pool.
 int wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;

@@ -37,7 +37,4 @@ std::unique_ptr<Backend> make_pmi1();
 /// No launcher: one process, its own key-value store.
 std::unique_ptr<Backend> make_singleton();
 
-/// 128 random bits as 32 hexadecimal digits.
-std::string random_job_id();
-
 }  // namespace heddle::sys::bootstrap

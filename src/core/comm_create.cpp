@@ -1,0 +1,208 @@
+#include "core/comm_create.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "coll/internal.hpp"
+#include "coll/run.hpp"
+#include "core/hints.hpp"
+#include "core/inter_exchange.hpp"
+#include "core/runtime.hpp"
+#include "core/topology.hpp"
+#include "proto/p2p.hpp"
+#include "sys/error.hpp"
+
+namespace heddle {
+namespace {
+
+Datatype& bytes() noexcept { return coll::byte_type(); }
+
+int out_of_memory() noexcept { return error(MPI_ERR_NO_MEM, "no memory for a communicator"); }
+
+/// What every new communicator has of its parent. (Not its name, not its hints. MPI-5.0 §7.4.2)
+void inherit(Comm& child, Comm& parent) noexcept {
+  Errhandler* handler = parent.errhandler.get(errhandler_fatal);
+  child.errhandler.set(handler);
+  release_errhandler(handler);
+}
+
+/// Gives up a communicator that nobody but its maker knows.
+int discard(Comm* comm, int code) noexcept {
+  delete_all_attributes(attributes_of(*comm));
+  release_comm(comm);
+  return code;
+}
+
+/// Sends `data` from group rank 0 to all members of `group`, of which this process is one, along a binomial tree of messages
+/// on `comm`.
+int tree_bcast(Comm& comm, Space space, int tag, const Group& group, void* data, std::size_t size) noexcept {
+  const int me = group.rank, n = group.size;
+  const auto peer = [&](int r) { return rank_of_member(*comm.group, group.member(r)); };
+  int mask = 1;
+  for (; mask < n; mask <<= 1) {
+    if (!(me & mask)) continue;
+    if (const int code = recv(data, static_cast<MPI_Count>(size), bytes(), peer(me - mask), tag, comm, space)) return code;
+    break;
+  }
+  int first_error = MPI_SUCCESS;
+  for (mask >>= 1; mask > 0; mask >>= 1) {
+    if (me + mask >= n) continue;
+    // The other branches get theirs even when one cannot be reached.
+    const int code = send(data, static_cast<MPI_Count>(size), bytes(), peer(me + mask), tag, comm, space);
+    if (code && !first_error) first_error = code;
+  }
+  return first_error;
+}
+
+/// MPI_SUCCESS when every member of `group` is one of `parent`'s.
+int check_subgroup(const Comm& parent, const Group& group) noexcept {
+  if (same_members(*parent.group, group)) return MPI_SUCCESS;
+  for (int r = 0; r < group.size; ++r)
+    if (rank_of_member(*parent.group, group.member(r)) == MPI_UNDEFINED)
+      return error(MPI_ERR_GROUP, "member %d of the group (process %u) is not in the communicator's group", r,
+                   group.process(r));
+  return MPI_SUCCESS;
+}
+
+/// The members agree on an id by a tree over `over`, then make their communicator.
+int create_by_tree(Comm& parent, Comm& over, Space space, int tag, const Group& group, Comm** out) noexcept {
+  ContextId id = group.rank == 0 ? new_context_id() : 0;
+  if (const int code = tree_bcast(over, space, tag, group, &id, sizeof id)) return code;
+  if (!id) return out_of_contexts();
+  Group* members = clone_group(group);
+  if (!members) return out_of_memory();
+  return make_child(parent, id, members, out);
+}
+
+/// A copy of `parent` but for its context id. Runs no callback.
+Comm* make_twin(Comm& parent) noexcept {
+  Comm* twin = nullptr;
+  if (parent.inter) {
+    if (make_intercomm(0, retain_group(parent.group), retain_group(parent.remote_group), parent.low, nullptr, &twin))
+      return nullptr;
+  } else {
+    twin = make_comm(0, retain_group(parent.group), parent.rank);
+    if (!twin) return nullptr;
+  }
+  inherit(*twin, parent);
+  twin->topology = retain_topology(parent.topology);
+  return twin;
+}
+
+struct PendingDup {
+  Comm* comm;
+  ContextId id = 0;
+};
+
+/// The last step of an idup: runs with a VCI held, before the request is complete.
+int finish_dup(void* data, int code, VciGuard&) noexcept {
+  std::unique_ptr<PendingDup> pending(static_cast<PendingDup*>(data));
+  if (code) return code;
+  if (!pending->id) return out_of_contexts();
+  set_context(*pending->comm, pending->id);
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int make_child(Comm& parent, ContextId context, Group* group, Comm** out) noexcept {
+  *out = nullptr;
+  if (!group || group->size == 0 || group->rank == MPI_UNDEFINED) {
+    if (group) release_group(group);
+    return MPI_SUCCESS;
+  }
+  *out = make_comm(context, group, group->rank);
+  if (!*out) return out_of_memory();
+  inherit(**out, parent);
+  return MPI_SUCCESS;
+}
+
+int comm_dup(Comm& parent, Info* info, Comm** out) noexcept {
+  // The exchange comes first: a callback or an allocation that fails here must not leave others waiting.
+  ContextId id = 0;
+  if (parent.inter) {
+    if (const int code = inter_bcast(parent, &id)) return code;
+  } else {
+    if (parent.rank == 0) id = new_context_id();
+    if (const int code = coll::bcast(&id, sizeof id, bytes(), 0, parent)) return code;
+  }
+  if (!id) return out_of_contexts();
+  Comm* twin = make_twin(parent);
+  if (!twin) return out_of_memory();
+  set_context(*twin, id);
+  take_hints(*twin, info);
+  if (const int code = copy_attributes(attributes_of(parent), twin->attributes)) return discard(twin, code);
+  *out = twin;
+  return MPI_SUCCESS;
+}
+
+int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept {
+  Comm* twin = make_twin(parent);
+  if (!twin) return out_of_memory();
+  take_hints(*twin, info);
+  if (const int code = copy_attributes(attributes_of(parent), twin->attributes)) return discard(twin, code);
+  auto* pending = new (std::nothrow) PendingDup{twin};
+  if (!pending) return discard(twin, out_of_memory());
+  const coll::Finish finish{finish_dup, pending};
+  int code;
+  if (parent.inter) {
+    code = inter_ibcast(parent, &pending->id, request, finish);
+  } else {
+    if (parent.rank == 0) pending->id = new_context_id();
+    code = coll::ibcast(&pending->id, sizeof pending->id, bytes(), 0, parent, request, finish);
+  }
+  if (code) {
+    delete pending;
+    return discard(twin, code);
+  }
+  *out = twin;
+  return MPI_SUCCESS;
+}
+
+int disconnect_comm(Comm& comm) noexcept {
+  if (comm.predefined) return error(MPI_ERR_COMM, "%s cannot be disconnected", comm.name);
+  if (const int code = comm.inter ? inter_barrier(comm) : coll::barrier(comm)) return code;
+  return free_comm(comm);
+}
+
+int comm_create(Comm& parent, const Group& group, Comm** out) noexcept {
+  *out = nullptr;
+  if (parent.inter) return inter_create(parent, group, out);
+  const int tag = coll::next_tag(parent);  // by members and others: all call in the same order
+  if (const int code = check_subgroup(parent, group)) return code;
+  if (group.rank == MPI_UNDEFINED) return MPI_SUCCESS;
+  return create_by_tree(parent, parent, Space::collective, tag, group, out);
+}
+
+int comm_create_group(Comm& parent, const Group& group, int tag, Comm** out) noexcept {
+  *out = nullptr;
+  if (const int code = check_subgroup(parent, group)) return code;
+  if (group.rank == MPI_UNDEFINED) return MPI_SUCCESS;
+  CreationSpace space(parent);
+  return create_by_tree(parent, space.comm(), Space::user, tag, group, out);
+}
+
+int comm_create_from_group(const Group& group, const char* string_tag, Info* info, Errhandler* errhandler,
+                           Comm** out) noexcept {
+  *out = nullptr;
+  if (group.rank == MPI_UNDEFINED) {
+    if (group.size == 0) return MPI_SUCCESS;
+    return error(MPI_ERR_GROUP, "this process is not in the group; only its members may call");
+  }
+  int tag = 0;
+  CreationSpace space(group, string_tag, &tag);
+  ContextId id = group.rank == 0 ? new_context_id() : 0;
+  if (const int code = tree_bcast(space.comm(), Space::user, tag, group, &id, sizeof id)) return code;
+  if (!id) return out_of_contexts();
+  Group* members = clone_group(group);
+  if (!members) return out_of_memory();
+  *out = make_comm(id, members, members->rank);
+  if (!*out) return out_of_memory();
+  (*out)->errhandler.set(errhandler);
+  take_hints(**out, info);
+  return MPI_SUCCESS;
+}
+
+}  // namespace heddle

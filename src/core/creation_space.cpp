@@ -1,0 +1,52 @@
+// Ids and message spaces for making communicators.
+#include "core/comm_create.hpp"
+
+namespace heddle {
+namespace {
+
+thread_local ContextId spare = 0;
+
+/// FNV-1a with a seed.
+std::uint64_t hash(const char* text, std::uint64_t seed) noexcept {
+  std::uint64_t h = 0xcbf29ce484222325u ^ seed;
+  for (; *text; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
+  return h ^ h >> 29;
+}
+
+}  // namespace
+
+ContextOffer::ContextOffer() noexcept : id_(std::exchange(spare, 0)) {
+  if (!id_) id_ = new_context_id();
+}
+
+ContextOffer::~ContextOffer() {
+  if (id_) spare = id_;
+}
+
+CreationSpace::CreationSpace(ContextId context, const Group& group, int rank) noexcept {
+  comm_.kind.store(Kind::comm, std::memory_order_relaxed);
+  comm_.predefined = true;  // never reference counted: it outlives the messages because they are waited for
+  // Read only: the communicator's parts are released by release_comm, which never sees this one.
+  comm_.group = const_cast<Group*>(&group);
+  comm_.rank = rank;
+  comm_.size = group.size;
+  set_context(comm_, context);
+}
+
+CreationSpace::CreationSpace(Comm& parent) noexcept
+    : CreationSpace(parent.context | creation_space, *parent.group, parent.rank) {
+  comm_.inter = parent.inter;
+  comm_.remote_group = parent.remote_group;
+  comm_.remote_size = parent.remote_size;
+}
+
+// 30 bits of the string's hash go into the context id, leaving those that choose the VCI zero, and 31 into the tag.
+CreationSpace::CreationSpace(const Group& group, const char* string, int* tag) noexcept
+    : CreationSpace(string_space | (hash(string, static_cast<std::uint64_t>(group.size)) & 0x3fffffff) << 32, group,
+                    group.rank) {
+  *tag = static_cast<int>(hash(string, ~static_cast<std::uint64_t>(group.size)) & 0x7fffffff);
+}
+
+CreationSpace::~CreationSpace() = default;
+
+}  // namespace heddle

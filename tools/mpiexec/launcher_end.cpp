@@ -1,0 +1,164 @@
+// How a job ends: what counts as a failure, what is said about it, and that nothing stays behind.
+#include <errno.h>
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher.hpp"
+
+namespace heddle::mpiexec {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto time_to_leave = 250ms;         // between SIGTERM and SIGKILL when a job fails
+constexpr auto time_after_user_signal = 10s;  // for ranks that clean up on the user's SIGTERM while others are gone
+constexpr auto time_for_leftovers = 500ms;    // for a pipeline's last process when all ranks have ended well
+
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return fmt::format("signal {} (SIG{}, {})", signal, name != nullptr ? name : "?", strsignal(signal));
+}
+
+}  // namespace
+
+std::string Launcher::name_of(int rank) const {
+  const Rank& it = ranks_[static_cast<std::size_t>(rank)];
+  return fmt::format("rank {} ({}, pid {}) on {}", rank,
+                     options_.apps[static_cast<std::size_t>(it.app)].command.front(), it.pid, host_);
+}
+
+void Launcher::judge_exit(int rank, int code) {
+  const Rank& it = ranks_[static_cast<std::size_t>(rank)];
+  if (ending_) return;
+  if (it.mpi == Rank::Mpi::started)
+    return end_job(code != 0 ? code : 1,
+                   fmt::format("{} exited with code {} after MPI_Init but without MPI_Finalize", name_of(rank), code));
+  if (code != 0 && exit_code_ == 0) exit_code_ = code;
+  if (it.mpi == Rank::Mpi::not_started) {
+    never_in_mpi_ = rank;
+    check_that_all_start_mpi();
+  }
+}
+
+/// A rank that ends before MPI_Init leaves those that have called it, or will, waiting for it forever.
+void Launcher::check_that_all_start_mpi() {
+  if (never_in_mpi_ < 0 || in_mpi_ == 0 || ending_) return;
+  const int code = WEXITSTATUS(ranks_[static_cast<std::size_t>(never_in_mpi_)].status);
+  end_job(code != 0 ? code : 1, fmt::format("{} exited with code {} without calling MPI_Init, but other ranks have called "
+                                            "it and would wait for it forever",
+                                            name_of(never_in_mpi_), code));
+}
+
+void Launcher::judge_death(int rank, int signal, bool dumped) {
+  if (ending_) return;
+  if (signal == passed_on_signal_) {
+    // The user wanted it. Others may be writing a checkpoint, so they get time.
+    if (exit_code_ == 0) exit_code_ = 128 + signal;
+    if (!kill_at_) kill_at_ = Clock::now() + time_after_user_signal;
+    return;
+  }
+  end_job(128 + signal, fmt::format("{} was killed by {}{}", name_of(rank), signal_text(signal),
+                                    dumped ? ", core dumped" : ""));
+}
+
+void Launcher::on_abort(int rank, int code, const std::string& message) {
+  if (ending_) return;
+  end_job((code & 0xff) != 0 ? code & 0xff : 1,
+          fmt::format("{} called MPI_Abort with code {}{}{}", name_of(rank), code, message.empty() ? "" : ": ", message));
+}
+
+void Launcher::end_job(int exit_code, const std::string& why) {
+  if (ending_) return;
+  ending_ = true;
+  if (exit_code_ == 0) exit_code_ = exit_code;
+  const bool others = running_ > 0;
+  error_.write_all();
+  say(why + (others ? "; ending the job" : ""));
+  signal_ranks(SIGTERM);
+  signal_ranks(SIGCONT);  // a stopped process would not notice
+  kill_at_ = Clock::now() + time_to_leave;
+  hint_at_.reset();
+  timeout_at_.reset();
+}
+
+void Launcher::signal_ranks(int signal) {
+  for (const Rank& rank : ranks_)
+    if (rank.running && kill(-rank.pid, signal) != 0) kill(rank.pid, signal);
+}
+
+void Launcher::kill_everything() {
+  ending_ = true;
+  signal_ranks(SIGKILL);
+  kill_at_.reset();
+}
+
+void Launcher::on_deadlines() {
+  const auto now = Clock::now();
+  if (timeout_at_ && now >= *timeout_at_) on_timeout();
+  if (kill_at_ && now >= *kill_at_) kill_everything();
+  if (hint_at_ && now >= *hint_at_) {
+    hint_at_.reset();
+    if (running_ > 0 && !ending_ && !options_.quiet)
+      say(fmt::format("SIG{} was passed on, {} still running; once more to kill", sigabbrev_np(passed_on_signal_),
+                      list_running()));
+  }
+}
+
+void Launcher::on_timeout() {
+  timeout_at_.reset();
+  end_job(124, fmt::format("the job ran longer than {} s (--timeout), {} still running", options_.timeout, list_running()));
+}
+
+/// "rank 0, 4-7 and 12 are" is what a person wants to see of 1000 ranks.
+std::string Launcher::list_running() const {
+  sys::CoreSet running;  // a set of small numbers that can print itself
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    if (ranks_[rank].running) running.add(static_cast<int>(rank));
+  return fmt::format("{} {}", running.count() == 1 ? "rank" : "ranks", running.text());
+}
+
+/// All ranks have been collected. Ends what they have started and left, then shows what is left of their output.
+void Launcher::clean_up() {
+  if (guard_) guard_->dismiss();
+  const auto start = Clock::now();
+  const auto grace = ending_ ? 0ms : std::chrono::milliseconds(time_for_leftovers);
+  bool asked = false;
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  for (;;) {
+    const pid_t pid = waitpid(-1, nullptr, WNOHANG);
+    if (pid > 0) continue;
+    if (pid < 0 && errno == ECHILD) break;
+    const auto waited = Clock::now() - start;
+    if (waited > 5s) break;  // only a process stuck in the kernel survives this long
+    if (waited >= grace * 2) {
+      signal_children(SIGKILL, -1);
+    } else if (waited >= grace && !asked) {
+      asked = true;
+      signal_children(SIGTERM, -1);
+    }
+    const timespec moment{0, 5'000'000};
+    sigtimedwait(&child, nullptr, &moment);
+  }
+  for (Rank& rank : ranks_) {
+    for (std::size_t which = 0; which < rank.streams.size(); ++which) {
+      Stream& stream = rank.streams[which];
+      Output& to = which == 0 ? output_ : error_;
+      char chunk[65536];
+      for (ssize_t got; stream.descriptor >= 0 && (got = read(stream.descriptor, chunk, sizeof chunk)) != 0;) {
+        if (got < 0 && errno != EINTR) break;
+        if (got > 0) stream.labeller.take(std::string_view(chunk, static_cast<std::size_t>(got)), to);
+        to.write_all();
+      }
+      if (stream.descriptor >= 0) close_stream(rank, stream, to);
+    }
+  }
+  output_.write_all();
+  error_.write_all();
+}
+
+}  // namespace heddle::mpiexec
