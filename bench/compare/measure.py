@@ -113,6 +113,18 @@ def collected(directory):
     return counts
 
 
+def callgrind(library, directory, program):
+    """The command prefix that counts inside counted_region() and leaves DIRECTORY/count.<rank>."""
+    return [
+        "valgrind",
+        "--tool=callgrind",
+        "--collect-atstart=no",
+        "--toggle-collect=counted_region",
+        f"--callgrind-out-file={directory}/count.%q{{{library.rank_variable}}}",
+        str(program),
+    ]
+
+
 def count_instructions(job, library, program, env):
     """Instructions per message and rank: the difference of two repeat counts inside counted_region()."""
     per_iteration = 1 if job.ranks == 1 else 32  # BURST in count.c
@@ -122,17 +134,7 @@ def count_instructions(job, library, program, env):
         with tempfile.TemporaryDirectory(prefix="heddle-count-") as directory:
             for rank in range(2):
                 os.mkfifo(f"{directory}/to{rank}")
-            variable = library.rank_variable
-            # A single process may be started without a launcher's variables: its file then has no rank.
-            name = f"{directory}/count.%q{{{variable}}}"
-            tool = [
-                "valgrind",
-                "--tool=callgrind",
-                "--collect-atstart=no",
-                "--toggle-collect=counted_region",
-                f"--callgrind-out-file={name}",
-                str(program),
-            ]
+            tool = callgrind(library, directory, program)
             argv = library.command(
                 job.profile, job.ranks, tool, [*arguments, f"--repeat={repeat}", f"--pipes={directory}"]
             )

@@ -15,7 +15,6 @@
 /// all pairs. latency: ping-pong of every pair at once: `latency/<size>`, microseconds one way, mean over the pairs.
 /// incast (figures 18, 19): every thread of rank 0 sends to the *first* thread of rank 1 alone, which serves them by
 /// its T communicators in turn (own), or with any source and any tag (shared, endpoints): `incast/<size>`.
-#define _GNU_SOURCE
 #include "../programs/bench.h"
 
 #include <pthread.h>

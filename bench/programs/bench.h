@@ -5,6 +5,10 @@
 #ifndef HEDDLE_BENCH_H
 #define HEDDLE_BENCH_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // clock_gettime under -std=c11, thread affinity
+#endif
+
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>

@@ -2,9 +2,8 @@
 ///
 ///   self --threads=2 --comm=own|shared --style=irecv|recv --size=8 --seconds=0.3
 ///
-/// Reports million messages a second over all threads. `own` gives each thread its own duplicate of MPI_COMM_SELF;
-/// `shared` lets them use one, with different tags.
-#define _GNU_SOURCE
+/// Reports million messages a second over all threads. `own` gives each of several threads its own duplicate of
+/// MPI_COMM_SELF; `shared` lets them use one, with different tags.
 #include "bench.h"
 
 #include <pthread.h>
@@ -77,7 +76,9 @@ int main(int argc, char** argv) {
   pthread_barrier_init(&gate, NULL, (unsigned)threads);
   for (int i = 0; i < threads; i++) {
     all[i].index = i;
-    if (own || i == 0)
+    if (threads == 1)
+      all[i].comm = MPI_COMM_SELF;
+    else if (own || i == 0)
       MPI_Comm_dup(MPI_COMM_SELF, &all[i].comm);
     else
       all[i].comm = all[0].comm;
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
   if (threads > 1) pthread_barrier_wait(&gate);
   for (int i = 1; i < threads; i++) pthread_join(all[i].id, NULL);
   for (int i = 0; i < threads; i++)
-    if (own || i == 0) MPI_Comm_free(&all[i].comm);
+    if (threads > 1 && (own || i == 0)) MPI_Comm_free(&all[i].comm);
   pthread_barrier_destroy(&gate);
   free(all);
   MPI_Finalize();
