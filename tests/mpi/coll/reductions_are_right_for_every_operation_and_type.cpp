@@ -60,7 +60,10 @@ void check_op(const char* what, MPI_Datatype type, MPI_Op op, int count, Make ma
       check_equal(got[static_cast<std::size_t>(i)], wanted[static_cast<std::size_t>(first + i)], what, i);
   };
   const int total = count * n;
+  // What differs between the forms does not depend on the type: all of them for one type of each kind.
+  const bool every_form = type == MPI_INT || type == MPI_DOUBLE || type == MPI_C_DOUBLE_COMPLEX || type == MPI_DOUBLE_INT;
   for (const Form form : all_forms) {
+    if (form != Form::blocking && !every_form) continue;
     std::vector<T> result(static_cast<std::size_t>(total));
     allreduce(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(result.data()), total, type, op);
     expect(result, combined.back(), 0, total);
@@ -119,8 +122,7 @@ void check_op(const char* what, MPI_Datatype type, MPI_Op op, int count, Make ma
 
 #define CHECK_OP(T, type, op, make, combine)                                                       \
   do {                                                                                             \
-    check_op<T>(#type " " #op, type, op, 1, make, [](const T& a, const T& b) -> T { return combine; }); \
-    check_op<T>(#type " " #op, type, op, 37, make, [](const T& a, const T& b) -> T { return combine; }); \
+    check_op<T>(#type " " #op, type, op, 13, make, [](const T& a, const T& b) -> T { return combine; }); \
   } while (0)
 
 template <typename T>
