@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 
 namespace heddle {
 namespace {
@@ -286,7 +287,8 @@ int64_t bytes_of(const Layout& layout, int64_t elements) noexcept {
 // --- SequenceBuilder -----------------------------------------------------------------------------------------------
 
 namespace {
-constexpr int64_t short_child = 8;  // a child of up to so many blocks is taken apart …
+constexpr int64_t shortest_cut = 4;  // blocks are not cut to pieces shorter than this
+constexpr int64_t short_child = 8;   // a child of up to so many blocks is taken apart …
 constexpr int64_t taken_apart_free =
     64;  // … while the blocks gained stay below this many, or below twice the pieces given
 }  // namespace
@@ -386,9 +388,11 @@ bool SequenceBuilder::all_blocks(int64_t first, int64_t n, LayoutRef& result) co
   if (!node) return false;
   LayoutRef owner(node);
   bool equal = true, regular = true;
+  int64_t common = 0;  // divisor of all lengths
   Checked c;
   for (int64_t i = 0; i < n; ++i) {
     equal = equal && p[i].count == p[0].count;
+    common = std::gcd(common, p[i].count);
     regular = regular && (i < 2 || p[i].offset - p[i - 1].offset == p[1].offset - p[0].offset);
     Layout piece;
     set_block(piece, p[i].basic, p[i].offset, p[i].count);
@@ -416,9 +420,19 @@ bool SequenceBuilder::all_blocks(int64_t first, int64_t n, LayoutRef& result) co
     return true;
   }
   node->shape = Layout::Shape::blocks;
-  node->block = equal ? p[0].count : 0;
-  node->offsets = make_array(n);
+  // Blocks of few different lengths are better cut to their common divisor: a loop over one length has no branches.
+  const bool cut = !equal && common >= shortest_cut && node->size / common <= 2 * n;
+  if (cut) node->count = node->size / common;
+  node->block = equal ? p[0].count : cut ? common : 0;
+  node->offsets = make_array(node->count);
   if (!node->offsets) return false;
+  if (cut) {
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t at = 0; at < p[i].count; at += common) node->offsets[k++] = p[i].offset + at;
+    result = std::move(owner);
+    return true;
+  }
   if (!equal) {
     node->lengths = make_array(n);
     node->packed = make_array(n);
