@@ -1,0 +1,54 @@
+// ranks: 1 2 4
+// timeout: 60
+// threads: 2
+// MPI_Comm_create_from_group and MPI_Intercomm_create_from_groups work from groups alone; two threads with different string
+// tags do so at once, and the results do not mix.
+#include "../support.hpp"
+
+using namespace test;
+
+int main() {
+  const World w = init_threads();
+  MPI_Group world;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  const int to = (w.rank + 1) % w.size, from = (w.rank + w.size - 1) % w.size;
+  auto work = [&](const char* tag, int number) {
+    for (int round = 0; round < 20; ++round) {
+      MPI_Comm comm;
+      CHECK_OK(MPI_Comm_create_from_group(world, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+      int out = number * 1000 + round, in = -1;
+      MPI_Sendrecv(&out, 1, MPI_INT, to, 0, &in, 1, MPI_INT, from, 0, comm, MPI_STATUS_IGNORE);
+      CHECK_EQ(in, out);
+      MPI_Errhandler handler;
+      MPI_Comm_get_errhandler(comm, &handler);
+      CHECK(handler == MPI_ERRORS_RETURN);
+      MPI_Comm_free(&comm);
+    }
+  };
+  std::thread other(work, "org.example/second", 2);
+  work("org.example/first", 1);
+  other.join();
+
+  if (w.size > 1) {
+    // Odd ranks against even ones.
+    std::vector<int> mine, theirs;
+    for (int r = 0; r < w.size; ++r) (r % 2 == w.rank % 2 ? mine : theirs).push_back(r);
+    MPI_Group local, remote;
+    MPI_Group_incl(world, static_cast<int>(mine.size()), mine.data(), &local);
+    MPI_Group_incl(world, static_cast<int>(theirs.size()), theirs.data(), &remote);
+    const int here = static_cast<int>(mine.size()) - 1, there = static_cast<int>(theirs.size()) - 1;
+    MPI_Comm inter;
+    CHECK_OK(MPI_Intercomm_create_from_groups(local, here, remote, there, "org.example/inter", MPI_INFO_NULL,
+                                              MPI_ERRORS_RETURN, &inter));
+    int rank = -1, in = -1;
+    MPI_Comm_rank(inter, &rank);
+    CHECK_EQ(mine[static_cast<std::size_t>(rank)], w.rank);
+    MPI_Sendrecv(&w.rank, 1, MPI_INT, rank, 0, &in, 1, MPI_INT, rank, 0, inter, MPI_STATUS_IGNORE);
+    CHECK_EQ(in, theirs[static_cast<std::size_t>(rank)]);
+    MPI_Comm_free(&inter);
+    MPI_Group_free(&local);
+    MPI_Group_free(&remote);
+  }
+  MPI_Group_free(&world);
+  return finish();
+}

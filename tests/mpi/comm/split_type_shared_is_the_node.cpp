@@ -1,0 +1,69 @@
+// ranks: 1 2 4
+// timeout: 60
+// All ranks of this test are on one node, so MPI_COMM_TYPE_SHARED gives all of them, ordered by key; who says MPI_UNDEFINED
+// gets nothing, in every kind of split; resources nobody knows give nothing; an unguided split is a strict part or nothing.
+#include "../support.hpp"
+
+using namespace test;
+
+namespace {
+
+MPI_Comm guided(int type, const char* key, const char* value, int rank) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, key, value);
+  MPI_Comm comm = MPI_COMM_NULL;
+  CHECK_OK(MPI_Comm_split_type(MPI_COMM_WORLD, type, rank, info, &comm));
+  MPI_Info_free(&info);
+  return comm;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = -1;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
+}  // namespace
+
+int main() {
+  const World w = init();
+  MPI_Comm comm;
+  int rank = -1;
+  CHECK_OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -w.rank, MPI_INFO_NULL, &comm));
+  CHECK_EQ(size_of(comm), w.size);
+  MPI_Comm_rank(comm, &rank);
+  CHECK_EQ(rank, w.size - 1 - w.rank);
+  MPI_Comm_free(&comm);
+
+  for (const int type : {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED}) {
+    const bool out = w.size > 1 && w.rank == w.size - 1;
+    CHECK_OK(MPI_Comm_split_type(MPI_COMM_WORLD, out ? MPI_UNDEFINED : type, w.rank, MPI_INFO_NULL, &comm));
+    if (out) CHECK(comm == MPI_COMM_NULL);
+    if (!out && type == MPI_COMM_TYPE_SHARED) CHECK_EQ(size_of(comm), w.size > 1 ? w.size - 1 : 1);
+    if (!out && type == MPI_COMM_TYPE_HW_UNGUIDED && comm != MPI_COMM_NULL) CHECK_LT(size_of(comm), w.size);
+    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+  }
+
+  comm = guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", w.rank);
+  CHECK(comm != MPI_COMM_NULL);
+  CHECK_EQ(size_of(comm), w.size);
+  MPI_Comm_free(&comm);
+  comm = guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "no_such_resource", w.rank);
+  CHECK(comm == MPI_COMM_NULL);
+  if (!library_is_mpich()) {
+    comm = guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://SELF", w.rank);
+    CHECK_EQ(size_of(comm), 1);
+    MPI_Comm_free(&comm);
+    comm = guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", w.rank);
+    CHECK_EQ(size_of(comm), w.size);
+    MPI_Comm_free(&comm);
+    comm = guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://NOWHERE", w.rank);
+    CHECK(comm == MPI_COMM_NULL);
+  }
+  if (w.size == 1) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_Comm_split_type(MPI_COMM_WORLD, 12345, 0, MPI_INFO_NULL, &comm), MPI_ERR_ARG);
+  }
+  return finish();
+}
