@@ -78,10 +78,18 @@ def start(argv, env, timeout, cwd=None):
         err.seek(0)
         text, errors = out.read().decode(errors="replace"), err.read().decode(errors="replace")
     if status != 0:
-        lines = [line.strip() for line in (errors or text).splitlines() if line.strip(" -=*")]
-        clue = next((line for line in lines if "rror" in line or "failed" in line), lines[-1] if lines else "")
-        raise JobError(f"exit status {status}: {clue[:160]}")
+        raise JobError(f"exit status {status}: {clue(errors or text)[:200]}")
     return text, seconds
+
+
+def clue(text):
+    """The line of a failed job's output that most likely says why."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" -=*") and not line.startswith("==")]
+    for sign in ("benchmark failed", "fatal", "MPI_ERR", "rror", "failed"):
+        for line in lines:
+            if sign in line:
+                return line
+    return lines[-1] if lines else "no message"
 
 
 def figures(text):

@@ -4,8 +4,9 @@
     python3 bench/compare/run.py --build build [--rows 'lat.*,rate.*'] [--rounds 3] [--quick] [--list]
 
 Every job runs on all libraries in turn, then in the opposite order, for --rounds rounds; the table shows medians.
-Results go to BUILD/bench/results.json and, with plots, to BUILD/bench/report.html. --merge keeps the figures of jobs that this
-call does not run. One instance at a time; nothing else should use the machine (the report says how idle it was).
+Results go to BUILD/bench/results.json and, with plots, to BUILD/bench/report.html.
+--merge keeps the figures of jobs that this call does not run. One instance at a time; nothing else should use the
+machine (the report says how idle it was).
 """
 
 import argparse

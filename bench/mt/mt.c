@@ -103,6 +103,9 @@ static void work_once(struct Thread* t) {
   char* buffer = calloc(1, (size_t)size + 1);
   MPI_Request* requests = malloc((size_t)window * (size_t)threads * sizeof *requests);
   if (!buffer || !requests) bench_fail("out of memory");
+  // What a pair sends is its own pattern; it is checked at the end of each batch (incast: by the count alone, the
+  // receiver's buffer is everybody's).
+  if (sender) memset(buffer, 17 + t->tag, (size_t)size);
   if (test == RATE)
     rate(t, buffer, requests, iterations);
   else if (test == LATENCY)

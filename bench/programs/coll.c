@@ -43,6 +43,27 @@ static double alltoall(void* state, long iterations) {
   return 0;
 }
 
+/// One call of each kind with a known result.
+static void verify(struct Test* t, const char* op, int rank) {
+  int n = t->ranks, wrong = 0;
+  char *send = t->send, *receive = t->receive;
+  double* sums = t->receive;
+  if (strcmp(op, "allreduce") == 0) {
+    for (int i = 0; i < t->count; i++) ((double*)t->send)[i] = rank + i;
+    MPI_Allreduce(t->send, t->receive, t->count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < t->count; i++) wrong |= sums[i] != n * (n - 1) / 2 + (double)n * i;
+  } else if (strcmp(op, "bcast") == 0) {
+    memset(t->send, rank == n - 1 ? 42 : 0, (size_t)t->count);
+    MPI_Bcast(t->send, t->count, MPI_BYTE, n - 1, MPI_COMM_WORLD);
+    for (int i = 0; i < t->count; i++) wrong |= send[i] != 42;
+  } else if (strcmp(op, "alltoall") == 0) {
+    for (int i = 0; i < n * t->count; i++) send[i] = (char)(3 * rank + 5 * (i / t->count));
+    MPI_Alltoall(send, t->count, MPI_BYTE, receive, t->count, MPI_BYTE, MPI_COMM_WORLD);
+    for (int i = 0; i < n * t->count; i++) wrong |= receive[i] != (char)(3 * (i / t->count) + 5 * rank);
+  }
+  if (wrong) bench_fail("a collective's result is wrong");
+}
+
 int main(int argc, char** argv) {
   bench_init(&argc, &argv, "single");
   int rank;
@@ -63,6 +84,7 @@ int main(int argc, char** argv) {
     t.receive = calloc(1, bytes);
     if (!t.send || !t.receive) bench_fail("out of memory");
     t.count = (int)(reduces ? (size + 7) / 8 : size);
+    verify(&t, op, rank);
     double once = bench_measure(MPI_COMM_WORLD, body, &t, seconds);
     char key[64];
     snprintf(key, sizeof key, "time/%ld", size);

@@ -23,6 +23,7 @@ static void messages(struct Thread* t, long n) {
   char *out = calloc(1, (size_t)count + 1), *in = calloc(1, (size_t)count + 1);
   MPI_Request* requests = malloc(2 * (size_t)window * sizeof *requests);
   int tag = t->index;
+  memset(out, 17 + t->index, (size_t)count);
   if (use_recv) {
     for (long i = 0; i < n; i++) {
       MPI_Isend(out, count, MPI_BYTE, 0, tag, t->comm, requests);
@@ -36,6 +37,7 @@ static void messages(struct Thread* t, long n) {
       MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
     }
   }
+  if (n > 0 && memcmp(in, out, (size_t)count) != 0) bench_fail("received bytes differ from those sent");
   free(requests);
   free(in);
   free(out);
