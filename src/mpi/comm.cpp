@@ -21,7 +21,8 @@ int give_group(const Group& group, MPI_Group* handle) noexcept {
 }
 
 /// Gives a new communicator, or none, to the user.
-int give(int code, Comm* made, MPI_Comm* handle) noexcept {
+/// `made` is a reference: the call that makes it is an argument beside it, evaluated before or after.
+int give(int code, Comm* const& made, MPI_Comm* handle) noexcept {
   if (!code) *handle = made ? to_handle(made) : MPI_COMM_NULL;
   return code;
 }

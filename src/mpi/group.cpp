@@ -9,7 +9,8 @@ namespace heddle::mpi {
 namespace {
 
 /// Gives a new group to the user.
-int give(int code, Group* made, MPI_Group* newgroup) noexcept {
+/// `made` is a reference: the call that makes it is an argument beside it, evaluated before or after.
+int give(int code, Group* const& made, MPI_Group* newgroup) noexcept {
   if (!code) *newgroup = to_handle(made);
   return code;
 }
