@@ -141,6 +141,13 @@ class Signals(LaunchTest):
                 self.assertEqual(job.wait(), (128 + number, ""))
             self.all_gone(map(int, pids))
 
+    def test_a_program_that_handles_the_interrupt_by_exiting_is_no_error(self):
+        script = f"trap 'exit 5' INT; {CLIENT} leave 0; echo ready; while :; do sleep 0.01; done"
+        with Running("-n", 2, "bash", "-c", script) as job:
+            job.lines(2, "(ready)")
+            job.signal(signal.SIGINT)
+            self.assertEqual(job.wait(), (5, ""))
+
     def test_a_second_interrupt_kills(self):
         with Running("-n", 2, "bash", "-c", "trap 'echo again' INT; echo ready 0 $$; while :; do sleep 1000 & wait $!; done") as job:
             pids = job.lines(2, r"ready \d+ (\d+)")

@@ -60,6 +60,15 @@ class Ranks(LaunchTest):
         done = mpiexec("-n", 1, "python3", "-c", f"import subprocess; subprocess.run([{CLIENT!r}], close_fds=True)")
         self.assertRegex(done.err, r"descriptor \d+ is not a connection to its launcher.*env -u PMI_FD")
 
+    def test_a_script_that_uses_low_descriptors_does_no_harm(self):
+        self.succeeds("-n", 2, "bash", "-c", f"exec 3</dev/null 4</dev/null 5</dev/null 9</dev/null; {CLIENT} memory")
+
+    def test_a_script_that_closes_the_jobs_memory_is_an_error_that_says_so(self):
+        # The other rank must not wait for one that looks elsewhere.
+        close = "import os, re; fd = int(re.search(r',fd=(\\d+)', os.environ['HEDDLE_JOB'])[1]); os.close(fd); "
+        self.fails(3, r"descriptor \d+, the memory that the ranks of this job share, has been closed", "-n", 1, "python3",
+                   "-c", close + f"os.execv({CLIENT!r}, [{CLIENT!r}, 'memory'])", ":", CLIENT, "hang")
+
     def test_the_signals_a_rank_starts_with_are_as_usual(self):
         out = self.succeeds("-n", 1, "grep", "-E", "SigBlk|SigIgn", "/proc/self/status")
         expected = subprocess.run(["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"], capture_output=True, text=True,
@@ -107,6 +116,10 @@ class Environment(LaunchTest):
         out = self.succeeds("-n", 2, MPIEXEC, "-n", 2, CLIENT, "hello")
         self.assertEqual([l.split()[0] for l in lines(out)], ["rank=0", "rank=0", "rank=1", "rank=1"])
         self.assertEqual(len({l.split("id=")[1] for l in lines(out)}), 2)
+
+    def test_the_users_variables_cannot_disturb_the_jobs_own(self):
+        out = self.succeeds("-genv", "PMI_RANK", "7", "-n", 2, CLIENT, "hello")
+        self.assertEqual([l.split()[0] for l in lines(out)], ["rank=0", "rank=1"])
 
     def test_wdir_is_where_the_ranks_run(self):
         self.assertEqual(lines(self.succeeds("-n", 1, "-wdir", "/", "pwd", ":", "-wdir", "/usr", "pwd")), ["/", "/usr"])

@@ -52,7 +52,7 @@ void Launcher::loop() {
 
 int Launcher::milliseconds_to_next_deadline() const {
   Deadline next;
-  for (const Deadline& deadline : {timeout_at_, kill_at_, hint_at_})
+  for (const Deadline& deadline : {timeout_at_, kill_at_, give_up_at_, hint_at_})
     if (deadline && (!next || *deadline < *next)) next = deadline;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();

@@ -89,6 +89,7 @@ class Launcher {
   std::string name_of(int rank) const;
   void judge_exit(int rank, int code);
   void judge_death(int rank, int signal, bool dumped);
+  void leave_on_request(int code);
   void check_that_all_start_mpi();
   void on_abort(int rank, int code, const std::string& message);
   void on_deadlines();
@@ -106,6 +107,7 @@ class Launcher {
   std::vector<sys::CoreSet> cores_;    ///< for each rank, or empty
   int usable_cores_ = 1;
   int job_memory_ = -1;
+  int rank_socket_ = -1;               ///< the number of every rank's PMI connection, on the rank's side
   unsigned long long job_memory_inode_ = 0;
 
   std::vector<Rank> ranks_;
@@ -116,7 +118,7 @@ class Launcher {
   int exit_code_ = 0;
   bool ending_ = false;
   int passed_on_signal_ = 0;  ///< the last SIGINT, SIGTERM, … that was forwarded
-  Deadline timeout_at_, kill_at_, hint_at_;
+  Deadline timeout_at_, kill_at_, give_up_at_, hint_at_;
 
   NameService names_;
   std::unique_ptr<PmiServer> pmi_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr auto time_to_leave = 250ms;         // between SIGTERM and SIGKILL when a job fails
 constexpr auto time_after_user_signal = 10s;  // for ranks that clean up on the user's SIGTERM while others are gone
+constexpr auto time_to_die = 10s;             // after SIGKILL; only a process stuck in the kernel takes longer
 constexpr auto time_for_leftovers = 500ms;    // for a pipeline's last process when all ranks have ended well
 
 std::string signal_text(int signal) {
@@ -33,6 +34,7 @@ std::string Launcher::name_of(int rank) const {
 void Launcher::judge_exit(int rank, int code) {
   const Rank& it = ranks_[static_cast<std::size_t>(rank)];
   if (ending_) return;
+  if (it.mpi == Rank::Mpi::started && passed_on_signal_ != 0) return leave_on_request(code);
   if (it.mpi == Rank::Mpi::started)
     return end_job(code != 0 ? code : 1,
                    fmt::format("{} exited with code {} after MPI_Init but without MPI_Finalize", name_of(rank), code));
@@ -54,14 +56,15 @@ void Launcher::check_that_all_start_mpi() {
 
 void Launcher::judge_death(int rank, int signal, bool dumped) {
   if (ending_) return;
-  if (signal == passed_on_signal_) {
-    // The user wanted it. Others may be writing a checkpoint, so they get time.
-    if (exit_code_ == 0) exit_code_ = 128 + signal;
-    if (!kill_at_) kill_at_ = Clock::now() + time_after_user_signal;
-    return;
-  }
+  if (signal == passed_on_signal_) return leave_on_request(128 + signal);
   end_job(128 + signal, fmt::format("{} was killed by {}{}", name_of(rank), signal_text(signal),
                                     dumped ? ", core dumped" : ""));
+}
+
+/// The user wanted it, so nothing is said. Others may be writing a checkpoint: they get time.
+void Launcher::leave_on_request(int code) {
+  if (exit_code_ == 0) exit_code_ = code != 0 ? code : 128 + passed_on_signal_;
+  if (!kill_at_) kill_at_ = Clock::now() + time_after_user_signal;
 }
 
 void Launcher::on_abort(int rank, int code, const std::string& message) {
@@ -93,12 +96,17 @@ void Launcher::kill_everything() {
   ending_ = true;
   signal_ranks(SIGKILL);
   kill_at_.reset();
+  give_up_at_ = Clock::now() + time_to_die;
 }
 
 void Launcher::on_deadlines() {
   const auto now = Clock::now();
   if (timeout_at_ && now >= *timeout_at_) on_timeout();
   if (kill_at_ && now >= *kill_at_) kill_everything();
+  if (give_up_at_ && now >= *give_up_at_) {
+    say(fmt::format("{} cannot be killed: stuck in the kernel (a dead file system or device?)", list_running()));
+    running_ = 0;
+  }
   if (hint_at_ && now >= *hint_at_) {
     hint_at_.reset();
     if (running_ > 0 && !ending_ && !options_.quiet)
@@ -134,7 +142,7 @@ void Launcher::clean_up() {
     if (pid > 0) continue;
     if (pid < 0 && errno == ECHILD) break;
     const auto waited = Clock::now() - start;
-    if (waited > 5s) break;  // only a process stuck in the kernel survives this long
+    if (waited > grace * 2 + 5s) break;  // again only what is stuck in the kernel
     if (waited >= grace * 2) {
       signal_children(SIGKILL, -1);
     } else if (waited >= grace && !asked) {

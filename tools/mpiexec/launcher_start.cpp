@@ -65,7 +65,7 @@ Launcher::Launcher(Options options) : options_(std::move(options)), host_(host_n
 Launcher::~Launcher() {
   for (Rank& rank : ranks_)
     if (rank.socket >= 0) close(rank.socket);
-  for (const int descriptor : {poll_, signals_, job_memory_})
+  for (const int descriptor : {poll_, signals_, job_memory_, rank_socket_})
     if (descriptor >= 0) close(descriptor);
 }
 
@@ -112,7 +112,7 @@ void Launcher::take_over_signals() {
 void Launcher::raise_descriptor_limit() {
   getrlimit(RLIMIT_NOFILE, &settings_.descriptors);
   const rlim_t each = 1 + (options_.label_output ? 2 : 0) + (options_.stdin_to == "all" ? 1 : 0);
-  const rlim_t needed = static_cast<rlim_t>(options_.ranks()) * each + 64;
+  const rlim_t needed = static_cast<rlim_t>(options_.ranks()) * each + 600;
   if (settings_.descriptors.rlim_cur >= needed) return;
   rlimit raised = settings_.descriptors;
   raised.rlim_cur = std::min(needed, raised.rlim_max);
@@ -169,8 +169,15 @@ void Launcher::warn_about_threads() {
 }
 
 /// Shared by the ranks of the job, found by inheritance, gone with the last of them: see Bootstrap::job_fd.
+/// What ranks inherit gets high numbers: scripts between us and the program use the low ones (`exec 3>file`).
 void Launcher::create_job_memory() {
   job_memory_ = memfd_create(("heddle-" + job_id_.substr(0, 12)).c_str(), MFD_CLOEXEC);
+  const int lowest = static_cast<int>(std::min<rlim_t>(settings_.descriptors.rlim_cur / 2, 500));
+  const int high = fcntl(job_memory_, F_DUPFD_CLOEXEC, lowest);
+  if (high >= 0) close(std::exchange(job_memory_, high));
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);  // holds the place of the ranks' connections
+  rank_socket_ = fcntl(nothing, F_DUPFD_CLOEXEC, job_memory_ + 1);
+  close(nothing);
   struct stat info;
   if (job_memory_ >= 0 && fstat(job_memory_, &info) == 0) job_memory_inode_ = info.st_ino;
 }
@@ -183,7 +190,7 @@ std::string Launcher::job_description(int rank, int descriptor) {
   const int size = options_.ranks();
   return fmt::format("HEDDLE_JOB=id={},rank={},size={},pmifd={},sock={},fd={},mem={},app={},universe={},cores={},lrank={},"
                      "lsize={}",
-                     job_id_, rank, size, descriptor, inode, job_memory_, job_memory_inode_,
+                     job_id_, rank, size, rank_socket_, inode, job_memory_, job_memory_inode_,
                      ranks_[static_cast<std::size_t>(rank)].app, options_.universe_size.value_or(size), usable_cores_,
                      rank, size);
 }
@@ -247,21 +254,22 @@ bool Launcher::start_rank(int rank, const std::vector<std::string>& environment)
     return false;
   }
 
-  const std::string own[] = {fmt::format("PMI_RANK={}", rank), fmt::format("PMI_FD={}", pair[1]),
+  const std::string own[] = {fmt::format("PMI_RANK={}", rank), fmt::format("PMI_FD={}", rank_socket_),
                              fmt::format("MPI_LOCALRANKID={}", rank), job_description(rank, pair[1])};
   ProcessPlan plan;
   plan.path = path.c_str();
   for (const std::string& word : app.command) plan.arguments.push_back(const_cast<char*>(word.c_str()));
   plan.arguments.push_back(nullptr);
-  for (const std::string& variable : environment) plan.environment.push_back(const_cast<char*>(variable.c_str()));
+  // Ours first: getenv finds the first of two.
   for (const std::string& variable : own) plan.environment.push_back(const_cast<char*>(variable.c_str()));
+  for (const std::string& variable : environment) plan.environment.push_back(const_cast<char*>(variable.c_str()));
   plan.environment.push_back(nullptr);
   plan.directory = app.directory.empty() ? nullptr : app.directory.c_str();
   plan.standard[0] = *input;
   plan.standard[1] = output[1];
   plan.standard[2] = error[1];
-  plan.keep = {pair[1]};
-  if (job_memory_ >= 0) plan.keep.push_back(job_memory_);
+  plan.keep = {{pair[1], rank_socket_}};
+  if (job_memory_ >= 0) plan.keep.push_back({job_memory_, job_memory_});
   plan.cores = cores_.empty() ? nullptr : &cores_[static_cast<std::size_t>(rank)];
 
   SpawnFailure failure;

@@ -74,8 +74,8 @@ bool describes_another_job(std::string_view name) {
   // Where a rank's stream comes from is never 0, 1 or 2: the launcher keeps those occupied.
   for (int number = 0; number < 3; ++number)
     if (plan.standard[number] >= 0 && dup2(plan.standard[number], number) < 0) fail(Step::descriptors);
-  for (const int descriptor : plan.keep)
-    if (fcntl(descriptor, F_SETFD, 0) < 0) fail(Step::descriptors);
+  for (const auto& [from, to] : plan.keep)
+    if (from == to ? fcntl(to, F_SETFD, 0) < 0 : dup2(from, to) < 0) fail(Step::descriptors);
   if (mask.mask != nullptr && sched_setaffinity(0, mask.bytes, mask.mask.get()) != 0) fail(Step::binding);
   if (plan.directory != nullptr && chdir(plan.directory) != 0) fail(Step::directory);
   setrlimit(RLIMIT_NOFILE, &settings.descriptors);

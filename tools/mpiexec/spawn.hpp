@@ -27,7 +27,10 @@ struct ProcessPlan {
   std::vector<char*> environment;  ///< ends with nullptr
   const char* directory = nullptr; ///< nullptr: the launcher's
   int standard[3] = {-1, -1, -1};  ///< descriptors that become 0, 1, 2; -1: as the launcher's
-  std::vector<int> keep;           ///< further descriptors that stay open, under their numbers
+  struct Kept {
+    int from, to;
+  };
+  std::vector<Kept> keep;          ///< further descriptors the rank gets, and under which numbers
   const sys::CoreSet* cores = nullptr;
 };
 

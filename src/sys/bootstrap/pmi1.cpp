@@ -197,7 +197,13 @@ bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
   job.local_size = number("lsize", job.size);
   job.mapping.assign(std::vector<int>(1, 0));  // one node; the pattern of one rank repeats for all
   const int memory = number("fd", -1);
-  if (memory >= 0 && is_what_the_launcher_opened(fields, "mem", memory)) {
+  if (memory >= 0) {
+    // Without it this process would look for its peers elsewhere than they do.
+    if (!is_what_the_launcher_opened(fields, "mem", memory)) {
+      error = "descriptor " + std::to_string(memory) + ", the memory that the ranks of this job share, has been closed "
+              "between mpiexec and this program: by a script that closes or reuses descriptors it does not know?";
+      return false;
+    }
     close_on_exec(memory);
     job.job_fd = memory;
   }
