@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 PROGRAMS = "bench/programs/"
 MT = "bench/mt/mt.c"
+INPROC = "bench/mt/inproc.c"
 SWEEP = [0, 8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304]
 DEPTHS = [1, 10, 100, 1000, 10000, 100000]
 MPICH_AND_OPENMPI = ("mpich5", "mpich4", "openmpi5")
@@ -26,7 +27,7 @@ class Job:
     variants: tuple = ()  # keys of libraries.VARIANTS that run too
     env: dict = field(default_factory=dict)  # library key -> variables
     kind: str = "run"  # or "startstop", "callgrind"
-    timeout: float = 90
+    timeout: float = 60
 
 
 @dataclass
@@ -468,6 +469,25 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
                 group=group,
                 **target,
             )
+    group = "Two threads of one process hand over 8 B, one way"
+    for mode, title, only, target in (
+        ("bare", "two flags, no MPI: the floor", ("heddle",), {}),
+        ("shared", "one communicator", (), {}),
+        ("own", "a communicator for each direction", (), {"ratio": 1.0}),
+        ("endpoints", "endpoints", ("heddle",), {"own_row": "mt.inproc.bare", "own_ratio": 1.5}),
+    ):
+        name = f"mt-inproc-{mode}"
+        arguments = [f"--mode={mode}", f"--seconds={seconds}"]
+        job(name, INPROC, *arguments, profile="single", ranks=1, libraries=only, variants=variants if not only else ())
+        row(f"mt.inproc.{mode}", title, "µs", "lower", name, "latency/8", group=group, **target)
+    group = "Allreduce 8 B over 4: 4 ranks, or 2 ranks × 2 endpoints"
+    for mode, title, target in (
+        ("everywhere", "4 ranks", {}),
+        ("endpoints", "2 ranks × 2 endpoints", {"own_row": "mt.allreduce.everywhere", "own_ratio": 1.0}),
+    ):
+        name = f"mt-allreduce-{mode}"
+        mt(name, mode, 2, "allreduce", "--sizes=8", f"--seconds={seconds}")
+        row(f"mt.allreduce.{mode}", title, "µs", "lower", name, "allreduce/8", group=group, **target)
     group = "Many senders, one receiver, 8 B"
     for mode, title, mode_variants in modes[1:]:
         for threads in counts:

@@ -151,6 +151,9 @@ def variant(key, libraries):
     )
 
 
+FAILED = {}  # program -> what the compiler said: no use in trying again for the next job
+
+
 class CompileError(Exception):
     """A benchmark program does not compile with a library; the text is the compiler's."""
 
@@ -165,11 +168,14 @@ def compile_program(library, source, out, root):
     extra = endpoint_flags(library)
     if target.exists() and all(not n.exists() or n.stat().st_mtime <= target.stat().st_mtime for n in needs):
         return target
+    if target in FAILED:
+        raise CompileError(FAILED[target])
     target.parent.mkdir(parents=True, exist_ok=True)
     command = [*library.compile, *extra, *map(str, sources), "-o", str(target), *library.link]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
-        raise CompileError((result.stderr or result.stdout).strip())
+        FAILED[target] = (result.stderr or result.stdout).strip()
+        raise CompileError(FAILED[target])
     return target
 
 

@@ -124,7 +124,7 @@ def want_text(line):
 def print_table(lines, peer_keys, titles, out):
     """The table as text, `*` marking a figure from a settings variant; errors are listed below it."""
     header = ["", "Heddle", *[titles[k] for k in peer_keys], "unit", "best peer", "ratio", "wanted"]
-    grid, errors, used_variants = [], [], set()
+    grid, errors, used_variants = [], {}, set()
     group = None
     for line in lines:
         if line.group != group:
@@ -138,7 +138,7 @@ def print_table(lines, peer_keys, titles, out):
                 used_variants.add(c.variant)
         for who, c in (("Heddle", line.ours), *((titles[k], line.peers[k]) for k in peer_keys)):
             if c.error:
-                errors.append(f"{line.name}, {who}: {c.error}")
+                errors.setdefault((who, c.error), []).append(line.name)
         grid.append([line.title, *cells, line.unit, titles.get(line.best, "–"), number(line.ratio), want_text(line)])
     widths = [max(len(r[i]) for r in [header, *(g for g in grid if len(g) > 1)]) for i in range(len(header))]
     numeric = range(1, 2 + len(peer_keys))
@@ -160,8 +160,8 @@ def print_table(lines, peer_keys, titles, out):
         print(f"\n* {'; '.join(sorted(used_variants))}", file=out)
     if errors:
         print("\nNot measured:", file=out)
-        for text in dict.fromkeys(errors):
-            print(f"  {text}", file=out)
+        for (who, why), names in errors.items():
+            print(f"  {who}: {why}\n    {', '.join(names)}", file=out)
     met = [m for line in lines for _, m in line.wants]
     if met:
         print(f"\nTargets: {met.count(True)} met, {met.count(False)} missed, {met.count(None)} not measured.", file=out)

@@ -1,6 +1,6 @@
 /// Many threads at once: message rate, latency, many senders to one receiver, by mode of paper 004.
 ///
-///   mt --mode=everywhere|shared|own|endpoints --test=rate|latency|incast --threads=4 --sizes=8 --seconds=0.5
+///   mt --mode=everywhere|shared|own|endpoints --test=rate|latency|incast|allreduce --threads=4 --sizes=8 --seconds=0.5
 ///      [--window=64] [--communicators=K] [--stride=S] [--pin=block|none]
 ///
 /// everywhere: 2 × T ranks of one thread; rank i works with rank i + T. All other modes: 2 ranks of T threads; thread i
@@ -15,6 +15,8 @@
 /// all pairs. latency: ping-pong of every pair at once: `latency/<size>`, microseconds one way, mean over the pairs.
 /// incast (figures 18, 19): every thread of rank 0 sends to the *first* thread of rank 1 alone, which serves them by
 /// its T communicators in turn (own), or with any source and any tag (shared, endpoints): `incast/<size>`.
+/// allreduce: every thread calls MPI_Allreduce of one double on its communicator (own: each among two ranks; everywhere
+/// and endpoints: among all): `allreduce/8`, microseconds a call.
 #include "../programs/bench.h"
 
 #include <pthread.h>
@@ -24,7 +26,7 @@
 #endif
 
 enum { EVERYWHERE, SHARED, OWN, ENDPOINTS };
-enum { RATE, LATENCY, INCAST };
+enum { RATE, LATENCY, INCAST, ALLREDUCE };
 
 struct Thread {
   pthread_t id;
@@ -99,6 +101,14 @@ static void incast_receive(char* buffer, MPI_Request* requests, long n) {
   }
 }
 
+static void allreduce(struct Thread* t, long n) {
+  double mine = 1, sum = 0;
+  int members;
+  MPI_Comm_size(t->comm, &members);
+  for (long i = 0; i < n; i++) MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, t->comm);
+  if (n > 0 && sum != members) bench_fail("a sum is wrong");
+}
+
 static void work_once(struct Thread* t) {
   char* buffer = calloc(1, (size_t)size + 1);
   MPI_Request* requests = malloc((size_t)window * (size_t)threads * sizeof *requests);
@@ -110,6 +120,8 @@ static void work_once(struct Thread* t) {
     rate(t, buffer, requests, iterations);
   else if (test == LATENCY)
     latency(t, buffer, iterations);
+  else if (test == ALLREDUCE)
+    allreduce(t, iterations);
   else if (sender)
     incast_send(t, buffer, requests, iterations);
   else if (t->index == 0)
@@ -188,7 +200,10 @@ int main(int argc, char** argv) {
          : strcmp(mode_name, "shared") == 0    ? SHARED
          : strcmp(mode_name, "endpoints") == 0 ? ENDPOINTS
                                                : OWN;
-  test = strcmp(test_name, "latency") == 0 ? LATENCY : strcmp(test_name, "incast") == 0 ? INCAST : RATE;
+  test = strcmp(test_name, "latency") == 0     ? LATENCY
+         : strcmp(test_name, "incast") == 0    ? INCAST
+         : strcmp(test_name, "allreduce") == 0 ? ALLREDUCE
+                                               : RATE;
   bench_init(&argc, &argv, mode == EVERYWHERE ? "single" : "multiple");
   int ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -200,6 +215,7 @@ int main(int argc, char** argv) {
   const char* sizes = bench_option(argc, argv, "sizes", "8");
   double seconds = bench_option_double(argc, argv, "seconds", 0.5);
   if (mode == EVERYWHERE ? ranks % 2 : ranks != 2) bench_fail("wrong number of ranks for this mode");
+  if (mode == SHARED && test == ALLREDUCE) bench_fail("one communicator has one collective at a time");
   if (mode == EVERYWHERE && test == INCAST) bench_fail("incast has no mode everywhere");
   int pairs = mode == EVERYWHERE ? ranks / 2 : threads;
   if (mode == EVERYWHERE) threads = 1;
@@ -222,8 +238,9 @@ int main(int argc, char** argv) {
     size = next;
     double once = bench_measure(MPI_COMM_WORLD, run_all, NULL, seconds);
     char key[64];
-    snprintf(key, sizeof key, "%s/%ld", test == RATE ? "rate" : test == LATENCY ? "latency" : "incast", size);
-    if (rank == 0) bench_report(key, test == LATENCY ? 0.5e6 * once : 1e-6 * pairs * window / once);
+    snprintf(key, sizeof key, "%s/%ld", test_name, size);
+    double figure = test == LATENCY ? 0.5e6 * once : test == ALLREDUCE ? 1e6 * once : 1e-6 * pairs * window / once;
+    if (rank == 0) bench_report(key, figure);
   }
   if (mode != EVERYWHERE) {
     stop = 1;

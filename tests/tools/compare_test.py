@@ -84,7 +84,7 @@ class Judging(unittest.TestCase):
         found["j"]["openmpi5"] = {"rounds": [], "error": "no end after 90 s"}
         out = io.StringIO()
         table.print_table(table.make_lines([row(ratio=1)], found, PEERS, {}), PEERS, TITLES, out)
-        self.assertIn("r, Open MPI: no end after 90 s", out.getvalue())
+        self.assertIn("Open MPI: no end after 90 s\n    r\n", out.getvalue())
         self.assertIn("1 met, 0 missed, 0 not measured", out.getvalue())
 
 
