@@ -1,6 +1,6 @@
 // ranks: 1
-// Envelope and contents of every constructor in both forms: the arguments come back in the standard's order, and a type rebuilt
-// from them has the same bounds and moves the same bytes.
+// Envelope and contents of every constructor in both forms: the arguments come back in the standard's order, and a type
+// rebuilt from them has the same bounds and moves the same bytes.
 #include "../support.hpp"
 
 using namespace test;
@@ -55,7 +55,9 @@ MPI_Datatype rebuild(const Contents& c) {
   const MPI_Datatype* d = c.types.data();
   const bool large = c.nc > 0;
   switch (c.combiner) {
-    case MPI_COMBINER_DUP: CHECK_OK(MPI_Type_dup(d[0], &t)); break;
+    case MPI_COMBINER_DUP:
+      CHECK_OK(MPI_Type_dup(d[0], &t));
+      break;
     case MPI_COMBINER_CONTIGUOUS:
       CHECK_OK(large ? MPI_Type_contiguous_c(n[0], d[0], &t) : MPI_Type_contiguous(i[0], d[0], &t));
       break;
@@ -87,20 +89,23 @@ MPI_Datatype rebuild(const Contents& c) {
                      : MPI_Type_create_struct(i[0], i + 1, a, d, &t));
       break;
     case MPI_COMBINER_SUBARRAY:
-      CHECK_OK(large ? MPI_Type_create_subarray_c(i[0], n, n + i[0], n + 2 * i[0], i[1], d[0], &t)
-                     : MPI_Type_create_subarray(i[0], i + 1, i + 1 + i[0], i + 1 + 2 * i[0], i[1 + 3 * i[0]], d[0], &t));
+      CHECK_OK(large
+                   ? MPI_Type_create_subarray_c(i[0], n, n + i[0], n + 2 * i[0], i[1], d[0], &t)
+                   : MPI_Type_create_subarray(i[0], i + 1, i + 1 + i[0], i + 1 + 2 * i[0], i[1 + 3 * i[0]], d[0], &t));
       break;
     case MPI_COMBINER_DARRAY: {
       const int k = i[2];
-      CHECK_OK(large ? MPI_Type_create_darray_c(i[0], i[1], k, n, i + 3, i + 3 + k, i + 3 + 2 * k, i[3 + 3 * k], d[0], &t)
-                     : MPI_Type_create_darray(i[0], i[1], k, i + 3, i + 3 + k, i + 3 + 2 * k, i + 3 + 3 * k, i[3 + 4 * k],
-                                              d[0], &t));
+      CHECK_OK(large
+                   ? MPI_Type_create_darray_c(i[0], i[1], k, n, i + 3, i + 3 + k, i + 3 + 2 * k, i[3 + 3 * k], d[0], &t)
+                   : MPI_Type_create_darray(i[0], i[1], k, i + 3, i + 3 + k, i + 3 + 2 * k, i + 3 + 3 * k, i[3 + 4 * k],
+                                            d[0], &t));
       break;
     }
     case MPI_COMBINER_RESIZED:
       CHECK_OK(large ? MPI_Type_create_resized_c(d[0], n[0], n[1], &t) : MPI_Type_create_resized(d[0], a[0], a[1], &t));
       break;
-    default: check_fail(__FILE__, __LINE__, "combiner %d", c.combiner);
+    default:
+      check_fail(__FILE__, __LINE__, "combiner %d", c.combiner);
   }
   return t;
 }
@@ -233,7 +238,8 @@ int main() {
   expect(t, MPI_COMBINER_SUBARRAY, {2, 5, 6, 2, 3, 1, 2, MPI_ORDER_FORTRAN}, {}, {}, {pair});
   CHECK_OK(MPI_Type_create_subarray_c(2, csizes, cparts, cstarts, MPI_ORDER_C, MPI_INT, &t));
   expect(t, MPI_COMBINER_SUBARRAY, {2, MPI_ORDER_C}, {}, {5, 6, 2, 3, 1, 2}, {MPI_INT});
-  const int distribs[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, dargs[] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[] = {2, 3};
+  const int distribs[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, dargs[] = {MPI_DISTRIBUTE_DFLT_DARG, 2},
+            grid[] = {2, 3};
   const Ints shared = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG, 2, 2, 3, MPI_ORDER_C};
   Ints expected = {6, 4, 2, 5, 6};
   expected.insert(expected.end(), shared.begin(), shared.end());
