@@ -58,8 +58,7 @@ void drain(MPI_Comm comm, int tag, std::size_t size, long long messages) {
   }
 }
 
-// Waits for the message by the other tag, which is sent into the flood, and watches the memory meanwhile. `progressing`
-// rounds of polling after it give the flood the time to do its worst.
+// Waits for the message by the other tag, which is sent into the flood, and watches the memory meanwhile and after.
 void watch(const char* what, MPI_Comm comm) {
   const long long before = resident_mib();
   long long most = 0;
@@ -71,13 +70,15 @@ void watch(const char* what, MPI_Comm comm) {
   }, 120));
   MPI_Recv(&value, 1, MPI_INT, 0, other_tag, comm, MPI_STATUS_IGNORE);
   CHECK_EQ(value, 42);
-  // Until the memory has stood still for as many polls as bring in some hundred MiB where there is no bound.
-  long long last = -1;
-  for (int still = 0, polls = 0; still < 20 && polls < 2'000'000; ++polls) {
-    MPI_Iprobe(0, other_tag, comm, &flag, MPI_STATUS_IGNORE);
-    if (polls % 500) continue;
+  // Polls until the memory has stood still for half a second: what is to come has come.
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  auto changed = start;
+  for (long long last = -1; clock::now() - changed < std::chrono::milliseconds(500) &&
+                            clock::now() - start < std::chrono::seconds(30);) {
+    for (int i = 0; i < 50; ++i) MPI_Iprobe(0, other_tag, comm, &flag, MPI_STATUS_IGNORE);
     const long long now = resident_mib() - before;
-    still = now == last ? still + 1 : 0;
+    if (now != last) changed = clock::now();
     last = now;
     most = std::max(most, now);
   }
