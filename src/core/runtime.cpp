@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -37,6 +38,18 @@ sys::Bootstrap& the_job() {
 /// Ends the job by way of the launcher. `message` was printed before.
 void abort_through_launcher(int exit_code, const char*) noexcept { sys::bootstrap::abort(exit_code, ""); }
 
+/// Communication, once up, stays up until the process ends. A later session finds it as the other processes know it: one of them
+/// may be in that session already while another has yet to leave the one before, and messages must not be lost between.
+/// Holds the id of the process that has it, so that the exit of a forked child leaves the parent's alone. 0: not up.
+pid_t communicating = 0;  // guarded by life_mutex
+
+void stop_at_exit() noexcept {
+  std::lock_guard lock(life_mutex);
+  if (users > 0 || communicating != getpid()) return;  // without MPI_Finalize: other threads may still be at it
+  proto::stop_communication();
+  communicating = 0;
+}
+
 int start_locked() noexcept {
   sys::Bootstrap& job = the_job();
   job = {};
@@ -53,12 +66,16 @@ int start_locked() noexcept {
     sys::set_log_rank(job.rank);
     sys::set_abort_hook(abort_through_launcher);
   }
-  if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  if (!communicating) {
+    if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+    communicating = getpid();
+    [[maybe_unused]] static const int registered = std::atexit(stop_at_exit);
+  }
   return MPI_SUCCESS;
 }
 
 int stop_locked() noexcept {
-  proto::stop_communication();
+  proto::finish_sending();
   std::string text;
   if (!sys::bootstrap::finalize(text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
   return MPI_SUCCESS;

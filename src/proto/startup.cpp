@@ -15,8 +15,11 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   return start_vcis(vcis);
 }
 
-void stop_communication() noexcept {
+void finish_sending() noexcept {
   wait_until(nullptr, [] { return !has_backlog(); });
+}
+
+void stop_communication() noexcept {
   stop_vcis();
   shm::stop();
 }

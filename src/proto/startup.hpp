@@ -13,7 +13,10 @@ namespace heddle::proto {
 /// \pre runtime's ranks and thread level are set.
 bool start_communication(const sys::Bootstrap& job, std::string& problem);
 
-/// Delivers what is still queued here, then gives everything back. No operation of the user may be pending.
+/// Returns when everything that was queued here is on its way to its receiver.
+void finish_sending() noexcept;
+
+/// Gives everything back. No operation of the user may be pending. \pre finish_sending
 void stop_communication() noexcept;
 
 }  // namespace heddle::proto
