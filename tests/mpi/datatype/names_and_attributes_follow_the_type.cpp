@@ -132,10 +132,12 @@ int main() {
   CHECK_OK(MPI_Type_set_attr(t, failing, nullptr));
   CHECK(MPI_Type_dup(t, &u) != MPI_SUCCESS);
   CHECK_OK(MPI_Type_set_attr(t, stubborn, nullptr));
-  CHECK(MPI_Type_free(&t) != MPI_SUCCESS);
-  CHECK(t != MPI_DATATYPE_NULL);
-  CHECK_OK(MPI_Type_free(&t));
-  CHECK_EQ(calls, 2);
+  if (library_is_heddle()) {  // MPICH 5.0.2 frees the type all the same
+    CHECK(MPI_Type_free(&t) != MPI_SUCCESS);
+    CHECK(t != MPI_DATATYPE_NULL);
+    CHECK_OK(MPI_Type_free(&t));
+    CHECK_EQ(calls, 2);
+  }
   for (int* key : {&never, &same, &gone, &failing, &stubborn}) CHECK_OK(MPI_Type_free_keyval(key));
   return finish();
 }
