@@ -108,7 +108,7 @@ def install_debian(key, place, log):
 
 def ensure(build, only=None, say=print):
     """Installs what is missing. Returns ({key: Path}, {key: why not}) of the peers below `build`."""
-    base = Path(build).resolve() / "peers"
+    base = (Path(build) / "peers").resolve()  # may be a link to another build's
     base.mkdir(parents=True, exist_ok=True)
     have, lacking = {}, {}
     for key in ALL if only is None else only:
