@@ -105,26 +105,36 @@ enum { BENCH_BATCHES = 7 };
 static inline double bench_measure(MPI_Comm comm, bench_body body, void* state, double seconds) {
   int rank;
   MPI_Comm_rank(comm, &rank);
-  double batch_seconds = seconds / BENCH_BATCHES;
+  double batch_seconds = seconds / BENCH_BATCHES, fastest = 1e30;
   long iterations = 1;
+  int confirmed = 0;
   for (;;) {
     MPI_Barrier(comm);
     double start = bench_now();
     body(state, iterations);
     double spent = bench_now() - start;
+    // A count that takes long enough is tried twice more and its best time believed: a single preemption must not
+    // make the batches so short that they measure nothing but preemptions.
+    if (spent < fastest) fastest = spent;
     long next = iterations;
     if (rank == 0) {
-      if (spent >= 0.5 * batch_seconds) {
-        next = -(long)(1.0 + (double)iterations * batch_seconds / spent);
-      } else {
-        double factor = spent > 0 ? batch_seconds / spent : 100;
+      if (fastest < 0.5 * batch_seconds) {
+        double factor = fastest > 0 ? batch_seconds / fastest : 100;
         next = (long)((double)iterations * (factor > 8 ? 8 : factor < 2 ? 2 : factor));
+      } else if (confirmed == 2) {
+        next = -(long)(1.0 + (double)iterations * batch_seconds / fastest);
       }
     }
     MPI_Bcast(&next, 1, MPI_LONG, 0, comm);
     if (next < 0) {
       iterations = -next;
       break;
+    }
+    if (next == iterations) {
+      confirmed++;
+    } else {
+      confirmed = 0;
+      fastest = 1e30;
     }
     iterations = next;
   }
