@@ -228,17 +228,14 @@ class Binding:
         head = f.prototype(self.large, "PMPI_")
         out = [f"[[gnu::cold, gnu::noinline]] static {head.replace('P' + self.name, slow)} {{\n{self.checked_body()}}}\n\n"]
         out.append(f"{head} {{\n")
-        handles = [p for p in self.params if self.resolved(p)]
-        for p in handles:
+        otherwise = f"[[unlikely]] return {slow}({', '.join(p.name for p in self.params)});\n"
+        for p in filter(self.resolved, self.params):
             cls = self.resolved(p)
-            out.append(f"  {cls}* const {p.name}_ = resolve<{cls}>({p.name});\n")
+            out.append(f"  {cls}* const {p.name}_ = resolve<{cls}>({p.name});\n  if (!{p.name}_) {otherwise}")
         tests = [c.replace("check::", "check::is_", 1) for c in (self.check_always(p) for p in self.params) if c]
         tests = [re.sub(r', "\w+"\)$', ")", t) for t in tests]
-        known = " && ".join(f"{p.name}_" for p in handles)
-        chain = " &&\n       ".join(tests)
-        condition = f"{known} && (!check::enabled || (\n       {chain}))" if known else f"!check::enabled || (\n       {chain})"
-        names = ", ".join(p.name for p in self.params)
-        out.append(f"  if (!({condition})) [[unlikely]]\n    return {slow}({names});\n")
+        chain = " &&\n        ".join(tests)
+        out.append(f"  if (check::enabled && !(\n        {chain})) {otherwise}")
         out.append(self.call())
         out.append("}\n")
         return "".join(out)
@@ -248,7 +245,7 @@ class Binding:
         if "large" in self.f.flags:
             args.append("true" if self.large else "false")
         call = f"mpi::{self.f.implementation}({', '.join(args)})"
-        if not self.f.returns_code or "tool" in self.f.flags:
+        if not self.f.returns_code or "tool" in self.f.flags or "tail" in self.f.flags:
             return f"  return {call};\n"
         out = [f"  if (const int code = {call}; code != MPI_SUCCESS) {self.fail('code')}"]
         for p in self.params:

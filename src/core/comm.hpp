@@ -86,7 +86,7 @@ struct Comm : Object {
   [[nodiscard]] int peer_size() const noexcept { return inter ? remote_size : size; }
 };
 
-extern Comm comm_world, comm_self;
+[[gnu::visibility("hidden")]] extern Comm comm_world, comm_self;
 
 template <>
 struct HandleTraits<Comm> {

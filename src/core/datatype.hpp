@@ -48,7 +48,7 @@ struct Datatype : Object {
 
 /// All predefined datatypes, by ABI handle value - 0x200; those that do not exist have builtin == false.
 /// Filled before any other initialiser of the library runs.
-extern Datatype builtin_datatypes[256];
+[[gnu::visibility("hidden")]] extern Datatype builtin_datatypes[256];
 
 /// The predefined datatype with this ABI handle value (0x201–0x2ff), or nullptr. A table look-up.
 inline Datatype* builtin_datatype(std::uintptr_t value) noexcept {

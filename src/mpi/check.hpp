@@ -20,7 +20,7 @@
 namespace heddle::check {
 
 /// False with HEDDLE_CHECK=0. Handles are resolved and found invalid all the same.
-extern bool enabled;
+[[gnu::visibility("hidden")]] extern bool enabled;
 /// Takes HEDDLE_CHECK's value again, after MPI_T has set it.
 void read_parameters() noexcept;
 
@@ -124,19 +124,24 @@ inline int rtag(int value, const char* argument) noexcept {
 
 // --- the same as yes or no, for the functions on the path of a message ---------------------------------------------
 // True: all is well. False: something unusual, which the checks above judge. No calls, so that nothing has to be saved.
-inline bool is_count(MPI_Count n) noexcept { return n >= 0; }
-inline bool is_pointer(const void* p) noexcept { return p != nullptr; }
-inline bool is_array(const void* p, MPI_Count length) noexcept { return p != nullptr || length <= 0; }
-inline bool is_committed(const Datatype& type) noexcept { return type.committed; }
-inline bool is_buffer(const void* p, MPI_Count count, const Datatype&) noexcept { return p != nullptr || count == 0; }
+/// Keeps the compiler from computing two of these into one flag: that takes registers, and they have to be saved first.
+inline bool alone(bool test) noexcept {
+  asm volatile("");
+  return test;
+}
+inline bool is_count(MPI_Count n) noexcept { return alone(n >= 0); }
+inline bool is_pointer(const void* p) noexcept { return alone(p != nullptr); }
+inline bool is_array(const void* p, MPI_Count length) noexcept { return alone(p != nullptr || length <= 0); }
+inline bool is_committed(const Datatype& type) noexcept { return alone(type.committed); }
+inline bool is_buffer(const void* p, MPI_Count, const Datatype&) noexcept { return alone(p != nullptr); }
 inline bool is_dest(int rank, const Comm& comm) noexcept {
-  return static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size());
+  return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size()));
 }
 inline bool is_source(int rank, const Comm& comm) noexcept {
-  return static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size()) || rank == MPI_ANY_SOURCE;
+  return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size())) || rank == MPI_ANY_SOURCE;
 }
-inline bool is_tag(int value) noexcept { return value >= 0; }
-inline bool is_rtag(int value) noexcept { return value >= 0 || value == MPI_ANY_TAG; }
+inline bool is_tag(int value) noexcept { return alone(value >= 0); }
+inline bool is_rtag(int value) noexcept { return alone(value >= 0 || value == MPI_ANY_TAG); }
 
 /// One side of a message whose datatype may be missing: all that `committed`, `count` and `buffer` check. For implementations,
 /// where the arguments turn out to be significant.

@@ -162,25 +162,25 @@ int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices,
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
   Request* r = resolve<Request>(*request);
-  if (!r) return bad_request();
+  if (!r) return check::raise_blamed(bad_request(), "MPI_Wait");
   wait_until(r->vci, [r] { return r->is_done(); });
   Comm* comm = nullptr;
   const int code = conclude(*r, request, status, &comm);
-  return code ? blame_comm(comm, code) : code;
+  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Wait") : code;
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   *flag = 1;
   if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
   Request* r = resolve<Request>(*request);
-  if (!r) return bad_request();
+  if (!r) return check::raise_blamed(bad_request(), "MPI_Test");
   if (!r->is_done()) {
     progress_for_test(*r->vci);
     if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
   }
   Comm* comm = nullptr;
   const int code = conclude(*r, request, status, &comm);
-  return code ? blame_comm(comm, code) : code;
+  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Test") : code;
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
