@@ -26,67 +26,86 @@ T sample(std::uint64_t random) {
   else return T(static_cast<typename T::value_type>(static_cast<int>(random >> 9 & 7) - 3),
                 static_cast<typename T::value_type>(static_cast<int>(random >> 13 & 7) - 3));
 }
+template <typename T>
+T sometimes_zero(std::uint64_t random) {
+  return static_cast<T>(random % 3 ? random >> 40 | 1 : 0);
+}
 template <typename P>
 P sample_pair(std::uint64_t random) {
   return {static_cast<decltype(P::value)>(random >> 5 & 3), static_cast<decltype(P::index)>(random >> 11 & 7)};
 }
 
-template <typename T, typename Make>
-std::vector<T> values(int rank, int count, Make make) {
-  std::vector<T> v;
-  for (int i = 0; i < count; ++i) v.push_back(make(mix(static_cast<std::uint64_t>(rank * 7919 + i))));
-  return v;
-}
+// A type and an operation without their C++ types, so that the checks are compiled once and not for every pair of them.
+struct Case {
+  const char* what;
+  MPI_Datatype type;
+  MPI_Op op;
+  std::size_t size;                                              // of an element in bytes
+  void (*make)(std::uint64_t random, void* element);
+  void (*combine)(const void* lower, const void* upper, void* result);
+  bool (*equal)(const void* a, const void* b);
+};
 
-template <typename T>
-void check_equal(const T& got, const T& expected, const char* what, int i) {
-  if (!(got == expected)) check_fail(__FILE__, __LINE__, "%s: element %d is wrong", what, i);
-}
-
-template <typename T, typename Make, typename Combine>
-void check_op(const char* what, MPI_Datatype type, MPI_Op op, int count, Make make, Combine combine) {
-  MPI_Comm comm = MPI_COMM_WORLD;
-  const int rank = rank_of(comm), n = size_of(comm);
-  // combined[r]: the values of ranks 0 to r
-  std::vector<std::vector<T>> combined{values<T>(0, count * n, make)};
-  for (int r = 1; r < n; ++r) {
-    combined.push_back(combined.back());
-    const auto next = values<T>(r, count * n, make);
-    for (std::size_t i = 0; i < next.size(); ++i) combined.back()[i] = combine(combined.back()[i], next[i]);
+/// Elements of a Case.
+class Vector {
+ public:
+  Vector(const Case& c, int count) : case_(&c), bytes_(c.size * static_cast<std::size_t>(count)) {}
+  Vector(const Case& c, int rank, int count) : Vector(c, count) {
+    for (int i = 0; i < count; ++i) c.make(mix(static_cast<std::uint64_t>(rank * 7919 + i)), at(i));
   }
-  const std::vector<T> own = values<T>(rank, count * n, make);
-  const auto expect = [&](const std::vector<T>& got, const std::vector<T>& wanted, int first, int length) {
+  void* data() { return bytes_.data(); }
+  void* at(int i) { return bytes_.data() + case_->size * static_cast<std::size_t>(i); }
+  const void* at(int i) const { return bytes_.data() + case_->size * static_cast<std::size_t>(i); }
+  int count() const { return static_cast<int>(bytes_.size() / case_->size); }
+
+ private:
+  const Case* case_;
+  std::vector<unsigned char> bytes_;
+};
+
+Vector combine(const Case& c, const Vector& a, const Vector& b) {
+  Vector result(c, a.count());
+  for (int i = 0; i < a.count(); ++i) c.combine(a.at(i), b.at(i), result.at(i));
+  return result;
+}
+
+void check_case(const Case& c, int count) {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  const int rank = rank_of(comm), n = size_of(comm), total = count * n;
+  std::vector<Vector> combined{Vector(c, 0, total)};  // [r]: the values of ranks 0 to r
+  for (int r = 1; r < n; ++r) combined.push_back(combine(c, combined.back(), Vector(c, r, total)));
+  Vector own(c, rank, total);
+  const void* from = own.data();
+  const auto expect = [&](const Vector& got, const Vector& wanted, int first, int length) {
     for (int i = 0; i < length; ++i)
-      check_equal(got[static_cast<std::size_t>(i)], wanted[static_cast<std::size_t>(first + i)], what, i);
+      if (!c.equal(got.at(i), wanted.at(first + i))) check_fail(__FILE__, __LINE__, "%s: element %d is wrong", c.what, i);
   };
-  const int total = count * n;
   // What differs between the forms does not depend on the type: all of them for one type of each kind.
-  const bool every_form = type == MPI_INT || type == MPI_DOUBLE || type == MPI_C_DOUBLE_COMPLEX || type == MPI_DOUBLE_INT;
+  const bool every_form =
+      c.type == MPI_INT || c.type == MPI_DOUBLE || c.type == MPI_C_DOUBLE_COMPLEX || c.type == MPI_DOUBLE_INT;
   for (const Form form : all_forms) {
     if (form != Form::blocking && !every_form) continue;
-    std::vector<T> result(static_cast<std::size_t>(total));
-    allreduce(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(result.data()), total, type, op);
+    Vector result(c, total);
+    allreduce(form, comm, from, result.data(), total, c.type, c.op);
     expect(result, combined.back(), 0, total);
     result = own;
-    allreduce_once(form, comm, MPI_IN_PLACE, static_cast<void*>(result.data()), total, type, op);
+    allreduce_once(form, comm, MPI_IN_PLACE, result.data(), total, c.type, c.op);
     expect(result, combined.back(), 0, total);
     for (int root = 0; root < n; ++root) {
       result = own;
-      reduce(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(rank == root ? result.data() : nullptr),
-             count, type, op, root);
+      reduce(form, comm, from, rank == root ? result.data() : nullptr, count, c.type, c.op, root);
       if (rank == root) expect(result, combined.back(), 0, count);
     }
     const int root = n - 1;
     result = own;
-    reduce_once(form, comm, static_cast<const void*>(rank == root ? MPI_IN_PLACE : own.data()),
-                static_cast<void*>(rank == root ? result.data() : nullptr), total, type, op, root);
+    reduce_once(form, comm, rank == root ? MPI_IN_PLACE : from, rank == root ? result.data() : nullptr, total, c.type,
+                c.op, root);
     if (rank == root) expect(result, combined.back(), 0, total);
     result = own;
-    reduce_scatter_block(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(result.data()), count,
-                         type, op);
+    reduce_scatter_block(form, comm, from, result.data(), count, c.type, c.op);
     expect(result, combined.back(), rank * count, count);
     result = own;
-    reduce_scatter_block_once(form, comm, MPI_IN_PLACE, static_cast<void*>(result.data()), count, type, op);
+    reduce_scatter_block_once(form, comm, MPI_IN_PLACE, result.data(), count, c.type, c.op);
     expect(result, combined.back(), rank * count, count);
     std::vector<int> counts(static_cast<std::size_t>(n), 0);
     counts[0] = total - (n - 1) / 2;
@@ -94,36 +113,41 @@ void check_op(const char* what, MPI_Datatype type, MPI_Op op, int count, Make ma
     int start = 0;
     for (int r = 0; r < rank; ++r) start += counts[static_cast<std::size_t>(r)];
     result = own;
-    reduce_scatter(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(result.data()), counts.data(),
-                   type, op);
+    reduce_scatter(form, comm, from, result.data(), counts.data(), c.type, c.op);
     expect(result, combined.back(), start, counts[static_cast<std::size_t>(rank)]);
     result = own;
-    reduce_scatter_once(form, comm, MPI_IN_PLACE, static_cast<void*>(result.data()), counts.data(), type, op);
+    reduce_scatter_once(form, comm, MPI_IN_PLACE, result.data(), counts.data(), c.type, c.op);
     expect(result, combined.back(), start, counts[static_cast<std::size_t>(rank)]);
-    scan(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(result.data()), total, type, op);
+    scan(form, comm, from, result.data(), total, c.type, c.op);
     expect(result, combined[static_cast<std::size_t>(rank)], 0, total);
     result = own;
-    scan_once(form, comm, MPI_IN_PLACE, static_cast<void*>(result.data()), total, type, op);
+    scan_once(form, comm, MPI_IN_PLACE, result.data(), total, c.type, c.op);
     expect(result, combined[static_cast<std::size_t>(rank)], 0, total);
-    exscan(form, comm, static_cast<const void*>(own.data()), static_cast<void*>(result.data()), total, type, op);
+    exscan(form, comm, from, result.data(), total, c.type, c.op);
     if (rank > 0) expect(result, combined[static_cast<std::size_t>(rank - 1)], 0, total);
     result = own;
-    exscan_once(form, comm, MPI_IN_PLACE, static_cast<void*>(result.data()), total, type, op);
+    exscan_once(form, comm, MPI_IN_PLACE, result.data(), total, c.type, c.op);
     if (rank > 0) expect(result, combined[static_cast<std::size_t>(rank - 1)], 0, total);
   }
-  // The local form: inout = in op inout.
-  const auto a = values<T>(1, total, make);
-  auto b = values<T>(2, total, make);
-  auto expected = b;
-  for (std::size_t i = 0; i < b.size(); ++i) expected[i] = combine(a[i], b[i]);
-  CHECK_OK(MPI_Reduce_local(a.data(), b.data(), total, type, op));
+  Vector a(c, 1, total), b(c, 2, total);  // the local form: inout = in op inout
+  const Vector expected = combine(c, a, b);
+  CHECK_OK(MPI_Reduce_local(a.data(), b.data(), total, c.type, c.op));
   expect(b, expected, 0, total);
 }
 
-#define CHECK_OP(T, type, op, make, combine)                                                       \
-  do {                                                                                             \
-    check_op<T>(#type " " #op, type, op, 13, make, [](const T& a, const T& b) -> T { return combine; }); \
-  } while (0)
+template <typename T, T (*make)(std::uint64_t)>
+void check_op(const char* what, MPI_Datatype type, MPI_Op op, void (*combine)(const void*, const void*, void*)) {
+  const Case c{what, type, op, sizeof(T),
+               [](std::uint64_t random, void* element) { *static_cast<T*>(element) = make(random); }, combine,
+               [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); }};
+  check_case(c, 13);
+}
+
+#define CHECK_OP(T, type, op, make, expression)                                               \
+  check_op<T, make>(#type " " #op, type, op, [](const void* lower, const void* upper, void* result) { \
+    const T &a = *static_cast<const T*>(lower), &b = *static_cast<const T*>(upper);           \
+    *static_cast<T*>(result) = expression;                                                    \
+  })
 
 template <typename T>
 void bits(MPI_Datatype type) {
@@ -133,10 +157,9 @@ void bits(MPI_Datatype type) {
 }
 template <typename T>
 void logic(MPI_Datatype type) {
-  const auto sometimes_zero = [](std::uint64_t random) { return static_cast<T>(random % 3 ? random >> 40 | 1 : 0); };
-  CHECK_OP(T, type, MPI_LAND, sometimes_zero, static_cast<T>(a && b));
-  CHECK_OP(T, type, MPI_LOR, sometimes_zero, static_cast<T>(a || b));
-  CHECK_OP(T, type, MPI_LXOR, sometimes_zero, static_cast<T>(!a != !b));
+  CHECK_OP(T, type, MPI_LAND, sometimes_zero<T>, static_cast<T>(a && b));
+  CHECK_OP(T, type, MPI_LOR, sometimes_zero<T>, static_cast<T>(a || b));
+  CHECK_OP(T, type, MPI_LXOR, sometimes_zero<T>, static_cast<T>(!a != !b));
 }
 template <typename T>
 void order(MPI_Datatype type) {
