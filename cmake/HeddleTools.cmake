@@ -35,6 +35,7 @@ if(NOT HEDDLE_SANITIZE)
   target_link_options(tool_mpiexec PRIVATE -static)
 endif()
 install(TARGETS tool_mpiexec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/tools/mpiexec/mpiexec.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include/mpi.h)
   heddle_tool(heddle)

@@ -123,8 +123,9 @@ class PartParser {
     };
     cli_.add_option_function<std::string>("-n,--np", ranks, "number of ranks of this program (default 1)")
         ->type_name("RANKS");
-    cli_.add_option("--wdir,--wd,--dir", app.directory, "working directory of the ranks");
-    cli_.add_option("--path", app.search_path, "directories searched for the program before PATH, separated by `:`");
+    cli_.add_option("--wdir,--wd,--dir", app.directory, "working directory of the ranks")->type_name("DIR");
+    cli_.add_option("--path", app.search_path, "directories searched for the program before PATH, separated by `:`")
+        ->type_name("DIRS");
   }
 
   void add_environment(App& app, EnvironmentChoice& everywhere) {
@@ -146,8 +147,10 @@ class PartParser {
     add_pairs("--env", "set NAME VALUE for the ranks of this program", pair(app.environment));
     add_pairs("--genv", "set NAME VALUE for all ranks", pair(everywhere));
     cli_.add_option_function<std::string>("--envlist", list(app.environment),
-                                          "pass on only these variables (comma separated) to this program");
-    cli_.add_option_function<std::string>("--genvlist", list(everywhere), "pass on only these variables to all ranks");
+                                          "pass on only these variables (comma separated) to this program")
+        ->type_name("NAMES");
+    cli_.add_option_function<std::string>("--genvlist", list(everywhere), "pass on only these variables to all ranks")
+        ->type_name("NAMES");
     cli_.add_flag_function("--envnone", choose(app.environment, EnvironmentChoice::Base::none), "pass on no variables");
     cli_.add_flag_function("--genvnone", choose(everywhere, EnvironmentChoice::Base::none), "the same for all ranks");
     cli_.add_flag_function("--envall,--genvall", [](std::int64_t) {}, "pass on all variables (the default)");
@@ -162,6 +165,7 @@ class PartParser {
             },
             "NAME=VALUE: set it for this program; NAME: pass it on (all are)")
         ->expected(1)
+        ->type_name("NAME[=VALUE]")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
 
@@ -169,9 +173,10 @@ class PartParser {
     cli_.add_flag_function(
         "-l,--prepend-rank,--tag-output", [&options](std::int64_t) { options.label_output = true; },
         "begin every line of output with its rank");
-    cli_.add_option("-s,--stdin", options.stdin_to, "who reads standard input: a rank (default 0), `all`, `none`");
+    cli_.add_option("-s,--stdin", options.stdin_to, "who reads standard input: a rank (default 0), `all`, `none`")->type_name("WHO");
     cli_.add_option("--timeout", options.timeout, "end the job after this many seconds, with exit code 124")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("SECONDS");
     cli_.add_option_function<std::string>(
         "--bind,--bind-to",
         [&options](const std::string& word) {
