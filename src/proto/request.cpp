@@ -32,6 +32,10 @@ Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
 
 namespace {
 
+/// Sends whose request the user gave back before they were complete: MPI_Finalize waits for them. Relaxed: the waiter makes
+/// progress itself, under the VCIs' locks.
+std::atomic<std::int64_t> freed_sends{0};
+
 /// Gives a request's memory back.
 void recycle(Request& r) noexcept {
   if (r.ops && r.ops->free) r.ops->free(r);
@@ -48,7 +52,10 @@ void complete(Request& r, VciGuard& guard) noexcept {
     r.datatype = nullptr;
   }
   if (r.continuation) queue_continuation(guard, r);
-  if (r.user_freed) [[unlikely]] return recycle(r);
+  if (r.user_freed) [[unlikely]] {
+    if (r.type == Request::Type::send) freed_sends.fetch_sub(1, std::memory_order_relaxed);
+    return recycle(r);
+  }
   r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
   if (runtime.threads) wake_sleepers();
 }
@@ -61,12 +68,17 @@ void complete_from_outside(Request& request) noexcept {
   recycle(request);  // runs the user's free callback, so without the VCI
 }
 
+namespace proto {
+bool has_freed_sends() noexcept { return freed_sends.load(std::memory_order_relaxed) != 0; }
+}  // namespace proto
+
 void release_by_user(Request& r) noexcept {
   if (!r.vci) return;
   {
     VciGuard guard(*r.vci);
     if (!r.is_done()) {
       r.user_freed = true;
+      if (r.type == Request::Type::send) freed_sends.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }

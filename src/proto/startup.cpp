@@ -7,6 +7,8 @@
 
 namespace heddle::proto {
 
+bool has_freed_sends() noexcept;  // request.cpp
+
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   const unsigned vcis = configured_vcis();
   if (!shm::start(job, vcis, problem)) return false;
@@ -16,7 +18,7 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
 }
 
 void finish_sending() noexcept {
-  wait_until(nullptr, [] { return !has_backlog(); });
+  wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends(); });
 }
 
 void stop_communication() noexcept {
