@@ -226,7 +226,7 @@ int Mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status* st
   *message = MPI_MESSAGE_NO_PROC;
   if (source != MPI_PROC_NULL) {
     Message* taken = nullptr;
-    wait_until(&home_vci(comm), [&] { return (taken = take_message(source, tag, comm, envelope)) != nullptr; });
+    wait_until(&home_vci(comm), [&] { return taken || (taken = take_message(source, tag, comm, envelope)); });
     *message = to_handle(taken);
   }
   set_status(status, envelope);

@@ -48,7 +48,7 @@ void handle_message(VciGuard& guard, const Record& record) noexcept {
     }
     std::memcpy(message->payload(), record.payload + skip, payload);
   }
-  vci.matcher.keep(*message);
+  keep(vci, *message);
 }
 
 }  // namespace

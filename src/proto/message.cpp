@@ -40,6 +40,7 @@ Request* receive_message(Message& message, void* buffer, MPI_Count count, Dataty
   {
     VciGuard guard(*message.vci);
     receive = new_request(guard.vci(), Request::Type::recv, message.comm);
+    receive->lane = message.comm->vci;
     receive->buffer = buffer;
     receive->count = count;
     receive->datatype = &type;

@@ -61,6 +61,8 @@ void read_limits(std::uint32_t ring_lines) noexcept;
 
 /// A node for an unexpected message with room for `payload` bytes; counts them and asks senders to hold back when it gets too much.
 Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept;
+/// Gives a message that no receive matched to the matcher; a thread asleep in a probe looks again.
+void keep(Vci& vci, Unexpected& message) noexcept;
 void free_unexpected(Vci& vci, Unexpected* message) noexcept;
 
 /// Gives `bytes` bytes at `data` to a receive and completes it.

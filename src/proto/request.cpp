@@ -41,6 +41,7 @@ void recycle(Request& r) noexcept {
   if (r.ops && r.ops->free) r.ops->free(r);
   if (r.datatype) release(*r.datatype);
   r.datatype = nullptr;
+  if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv)) release_comm(r.comm);
   r.vci->requests.release(&r);
 }
 
@@ -169,6 +170,11 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
     vci.ring.set_hold(true);
   }
   return message;
+}
+
+void keep(Vci& vci, Unexpected& message) noexcept {
+  vci.matcher.keep(message);
+  if (runtime.threads) wake_sleepers();
 }
 
 void free_unexpected(Vci& vci, Unexpected* message) noexcept {

@@ -57,6 +57,7 @@ void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, D
   r.datatype = &datatype;
   r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
   r.peer = peer;
+  r.lane = comm.vci;
   r.mode = static_cast<std::uint8_t>(mode);
   const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
   r.pattern = {context_of(comm, space), sends ? comm.rank : peer, tag};
@@ -86,7 +87,7 @@ void launch_self(VciGuard& guard, Request& send) noexcept {
     message->form = Unexpected::Form::local;
     message->sender = &send;
   }
-  vci.matcher.keep(*message);
+  proto::keep(vci, *message);
   if (copy) complete(send, guard);
 }
 
@@ -164,7 +165,7 @@ void set_received(Request& receive, std::uint64_t bytes, int source, int tag) no
   receive.tag = tag;
   receive.bytes = static_cast<MPI_Count>(bytes < receive.capacity ? bytes : receive.capacity);
   if (bytes > receive.capacity) [[unlikely]] {
-    const Comm* comm = receive.comm;
+    const Comm* comm = receive.comm && receive.comm->is(Kind::comm) ? receive.comm : nullptr;
     receive.error = error(MPI_ERR_TRUNCATE,
                           "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
                           static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
@@ -227,6 +228,7 @@ Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count,
   Request* request = new_request(guard.vci(), type, &comm);
   fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
   request->persistent = true;
+  if (!comm.predefined) comm.retain();  // it can be started after its communicator's handle was freed
   request->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
   return request;
 }

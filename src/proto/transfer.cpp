@@ -172,7 +172,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
       offer.vci = vci.index;
     }
   }
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, send.comm->vci};
+  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, send.lane};
   push_or_queue(guard, peer, to.vci, head, &offer, sizeof offer);
 }
 
@@ -191,11 +191,11 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
     return finish(guard, *t);
   }
   if (offer.heap) t->mapped = t->peer->heap_address(offer.heap);
-  Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), t->to, t->bytes, 0, runtime.self, receive.comm->vci};
+  Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), t->to, t->bytes, 0, runtime.self, receive.lane};
   RecordHead head{0, 0, 0, RecordKind::accept, 0};
   if (t->mapped || (offer.address && t->peer->cma_works())) {
     t->piece = step_bytes;
-    if (!t->mapped && offer.copy && contiguous) {
+    if (!t->mapped && offer.copy && contiguous && t->bytes >= 16384) {  // less is left of a truncated one
       // Two pieces for the smallest, more for larger ones, so that neither end waits long for the other's last.
       t->piece = t->bytes <= (128 << 10) ? (t->bytes / 2 + 4095) & ~std::uint64_t{4095} : t->bytes <= (1 << 20) ? 64 << 10 : 128 << 10;
       t->shared_claims = true;

@@ -50,7 +50,7 @@ class Waiter {
   std::int64_t since_ = 0;             ///< nanoseconds, when this idle period began; 0: not idle for long
 };
 
-/// Returns once `done()` is true, making progress meanwhile.
+/// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
 template <typename Done>
 inline void wait_until(Vci* vci, Done&& done) noexcept {
   if (done()) return;

@@ -71,6 +71,8 @@ void round(const World& w, std::uint64_t seed, int order, MPI_Comm comm, MPI_Com
     if (order == 1) MPI_Send(nullptr, 0, MPI_BYTE, 1, go, control);
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
     MPI_Send(nullptr, 0, MPI_BYTE, 1, done, control);
+    // The next round's messages must not reach receives of this one that are still to be cancelled.
+    MPI_Recv(nullptr, 0, MPI_BYTE, 1, done, control, MPI_STATUS_IGNORE);
     return;
   }
 
@@ -112,6 +114,7 @@ void round(const World& w, std::uint64_t seed, int order, MPI_Comm comm, MPI_Com
     CHECK_FILLED(buffer.data(), messages[m].size, seed * 1000 + m);
   }
   MPI_Recv(nullptr, 0, MPI_BYTE, 0, done, control, MPI_STATUS_IGNORE);
+  MPI_Send(nullptr, 0, MPI_BYTE, 0, done, control);
 }
 
 }  // namespace
