@@ -42,9 +42,9 @@ int usable_cores(const CoreSet& cores, double quota);
 
 /// The cores of this process, as they were at the first call. Thread-safe.
 struct Topology {
-  CoreSet cores;    ///< `affinity()` of the process' main thread at that time
-  double quota;     ///< `cpu_quota()`
-  int usable;       ///< `usable_cores`: how many threads can run at the same time
+  CoreSet cores;  ///< `affinity()` of the process' main thread at that time
+  double quota;   ///< `cpu_quota()`
+  int usable;     ///< `usable_cores`: how many threads can run at the same time
 };
 const Topology& topology();
 
@@ -55,8 +55,8 @@ struct NodeShare {
   bool oversubscribed;  ///< more local processes than cores: waiting must give up the core early
 };
 
-/// `told` is Bootstrap::node_cores: what the launcher counted, 0 when it did not. Then the share is estimated: a process
-/// whose mask is smaller than the machine has been bound, and so have its peers, each to as many cores.
+/// `told` is Bootstrap::node_cores: what the launcher counted, 0 when it did not. Then the share is estimated: a
+/// process whose mask is smaller than the machine has been bound, and so have its peers, each to as many cores.
 NodeShare share_of_node(const Topology& mine, int online_cores, int local_size, int told);
 
 /// Cores of the machine that are switched on (sysconf), regardless of masks.

@@ -48,7 +48,8 @@ void check(bool good, const char* what) {
 std::string pattern(int rank, std::size_t bytes, int round) {
   std::string value(bytes, '\0');
   for (std::size_t i = 0; i < bytes; ++i)
-    value[i] = static_cast<char>((i * 131 + static_cast<std::size_t>(rank) * 7 + static_cast<std::size_t>(round)) >> (i % 3));
+    value[i] =
+        static_cast<char>((i * 131 + static_cast<std::size_t>(rank) * 7 + static_cast<std::size_t>(round)) >> (i % 3));
   return value;
 }
 

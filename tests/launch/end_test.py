@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from launch import CLIENT, LaunchTest, Running, is_alive, mpiexec, signal, state_of, wait_until
+from launch import CLIENT, LaunchTest, MPIEXEC, Running, is_alive, mpiexec, signal, state_of, wait_until
 
 
 class ExitCodes(LaunchTest):
@@ -31,8 +31,8 @@ class ExitCodes(LaunchTest):
 
     def test_a_rank_that_never_calls_init_while_others_wait_is_an_error(self):
         for code in (0, 6):
-            self.fails(code or 1, rf"rank 2 .* exited with code {code} without calling MPI_Init", "-n", 3, CLIENT, "late",
-                       code)
+            self.fails(code or 1, rf"rank 2 .* exited with code {code} without calling MPI_Init", "-n", 3, CLIENT,
+                       "late", code)
 
     def test_init_after_finalize_is_allowed(self):
         self.succeeds("-n", 3, CLIENT, "again")
@@ -97,7 +97,8 @@ class Deaths(LaunchTest):
         self.nothing_in_shared_memory()
 
     def test_ranks_that_ignore_the_request_to_leave_are_killed(self):
-        with Running("-n", 2, "sh", "-c", f"trap '' TERM; [ $PMI_RANK = 0 ] && exec {CLIENT} hang; {CLIENT} hang") as job:
+        script = f"trap '' TERM; [ $PMI_RANK = 0 ] && exec {CLIENT} hang; {CLIENT} hang"
+        with Running("-n", 2, "sh", "-c", script) as job:
             pids = [int(pid) for pid in job.lines(2, r"ready \d+ (\d+)")]
             os.kill(pids[0], signal.SIGKILL)
             self.assertNotEqual(job.wait()[0], 0)
@@ -150,7 +151,8 @@ class Signals(LaunchTest):
             self.assertEqual(job.wait(), (5, ""))
 
     def test_a_second_interrupt_kills(self):
-        with Running("-n", 2, "bash", "-c", "trap 'echo again' INT; echo ready 0 $$; while :; do sleep 1000 & wait $!; done") as job:
+        script = "trap 'echo again' INT; echo ready 0 $$; while :; do sleep 1000 & wait $!; done"
+        with Running("-n", 2, "bash", "-c", script) as job:
             pids = job.lines(2, r"ready \d+ (\d+)")
             job.signal(signal.SIGINT)
             job.lines(2, "(again)")
@@ -178,8 +180,7 @@ class Signals(LaunchTest):
             wait_until(lambda: all(state_of(pid) in "SR" for pid in pids), "everything continues")
 
     def test_a_signal_that_was_ignored_when_mpiexec_started_stays_ignored(self):
-        out = self.succeeds("-c", "trap '' HUP; exec \"$@\"", "sh", os.path.join(os.environ["HEDDLE_BUILD"], "bin/mpiexec"),
-                            "-n", 1, "grep", "SigIgn", "/proc/self/status", launcher="/bin/sh")
+        out = self.succeeds("-c", "trap '' HUP; exec \"$@\"", "sh", MPIEXEC, "-n", 1, "grep", "SigIgn", "/proc/self/status", launcher="/bin/sh")
         self.assertTrue(int(out.split()[1], 16) & 1, out)
 
 

@@ -50,7 +50,8 @@ class Protocol(LaunchTest):
                   (b"cmd=get_universe_size\n", [b"cmd=universe_size rc=0 size=1"]),
                   (b"cmd=get_appnum\n", [b"cmd=appnum rc=0 appnum=0"]),
                   (b"cmd=get_my_kvsname\n", [b"cmd=my_kvsname rc=0 kvsname="]),
-                  (b"cmd=get kvsname=any key=PMI_process_mapping\n", [b"cmd=get_result rc=0 msg=success value=(vector,(0,1,1))"]),
+                  (b"cmd=get kvsname=any key=PMI_process_mapping\n",
+                   [b"cmd=get_result rc=0 msg=success value=(vector,(0,1,1))"]),
                   (b"cmd=put key=a value=b=c\n", [b"cmd=put_result rc=0"]),
                   (b"cmd=barrier_in\n", [b"cmd=barrier_out"]),
                   (b"cmd=get key=a\n", [b"cmd=get_result rc=0 msg=success value=b=c"]), BYE)
@@ -63,7 +64,8 @@ class Protocol(LaunchTest):
     def test_nonsense_is_refused_and_the_next_command_answered(self):
         for nonsense, reply in (
                 (b"cmd=\n", ERROR), (b"hello\n", ERROR), (b"=\n", ERROR), (b"cmd=nosuch a=b\n", ERROR),
-                (b"CMD=init\n", ERROR), (b"cmd = init\n", ERROR), (b"\xff\xfe\x80\n", ERROR), (b"cmd=get\0_maxes\n", ERROR),
+                (b"CMD=init\n", ERROR), (b"cmd = init\n", ERROR), (b"\xff\xfe\x80\n", ERROR),
+                (b"cmd=get\0_maxes\n", ERROR),
                 (b"mcmd=dance\n", ERROR), (b"endcmd\n", ERROR), (b"%s%n%p\n", ERROR), (b"x" * 65000 + b"\n", ERROR),
                 (b"cmd=init pmi_version=7 pmi_subversion=1\n", b"cmd=response_to_init rc=-1"),
                 (b"cmd=put\n", b"cmd=put_result rc=-1"), (b"cmd=put key=\n", b"cmd=put_result rc=-1"),
@@ -79,7 +81,8 @@ class Protocol(LaunchTest):
 
     def test_spawn_is_read_whole_and_refused(self):
         part = b"mcmd=spawn\nnprocs=1\nexecname=x\ntotspawns=2\nspawnssofar=%d\nargcnt=0\ninfo_num=0\nendcmd\n"
-        self.talk(HELLO, (part % 1, []), (part % 2, [b"cmd=spawn_result rc=-1"]), (b"cmd=get_maxes\n", [b"cmd=maxes"]), BYE)
+        self.talk(HELLO, (part % 1, []), (part % 2, [b"cmd=spawn_result rc=-1"]), (b"cmd=get_maxes\n", [b"cmd=maxes"]),
+                  BYE)
 
     def test_a_line_without_end_ends_the_job_with_a_message(self):
         self.fails(1, r"rank 0 .* sent a line of more than 65536 bytes", "-n", 2, "python3", "-c",
@@ -96,8 +99,8 @@ class Protocol(LaunchTest):
 
     def test_a_code_or_text_of_abort_that_makes_no_sense_still_aborts(self):
         for line in (b"cmd=abort\n", b"cmd=abort exitcode=999999999999\n", b"cmd=abort exitcode=x message=%zz%\n"):
-            done = mpiexec("-n", 2, "python3", "-c", f"import os, signal; os.write(int(os.environ['PMI_FD']), {line!r}); "
-                                                     "signal.pause()")
+            script = f"import os, signal; os.write(int(os.environ['PMI_FD']), {line!r}); signal.pause()"
+            done = mpiexec("-n", 2, "python3", "-c", script)
             self.assertEqual(done.code, 1, done)
             self.assertRegex(done.err, "called MPI_Abort")
 

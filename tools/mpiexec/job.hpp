@@ -28,12 +28,12 @@ enum class Bind { automatic, none, core, even };
 
 struct Options {
   std::vector<App> apps;
-  bool label_output = false;       ///< prefix every line with its rank
-  std::string stdin_to = "0";      ///< "none", "all" or a rank
-  double timeout = 0;              ///< seconds; 0: none
+  bool label_output = false;   ///< prefix every line with its rank
+  std::string stdin_to = "0";  ///< "none", "all" or a rank
+  double timeout = 0;          ///< seconds; 0: none
   Bind bind = Bind::automatic;
   bool report_bindings = false;
-  bool quiet = false;              ///< no warnings (errors are always shown)
+  bool quiet = false;  ///< no warnings (errors are always shown)
   std::optional<int> universe_size;
 
   int ranks() const {

@@ -61,14 +61,21 @@ int Launcher::milliseconds_to_next_deadline() const {
 
 void Launcher::on_event(Source source, int index, unsigned events) {
   switch (source) {
-    case Source::signals: return on_signal();
-    case Source::pmi: return on_pmi(index, events);
-    case Source::output: return on_stream(index, false);
-    case Source::error: return on_stream(index, true);
-    case Source::input: return pump_input(true);
-    case Source::input_sink: return pump_input(false);
+    case Source::signals:
+      return on_signal();
+    case Source::pmi:
+      return on_pmi(index, events);
+    case Source::output:
+      return on_stream(index, false);
+    case Source::error:
+      return on_stream(index, true);
+    case Source::input:
+      return pump_input(true);
+    case Source::input_sink:
+      return pump_input(false);
     case Source::own_output:
-    case Source::own_error: return;  // the loop flushes anyway
+    case Source::own_error:
+      return;  // the loop flushes anyway
   }
 }
 

@@ -44,9 +44,9 @@ class Launcher {
     int app = 0;
     pid_t pid = -1;
     bool running = false;
-    int status = 0;         ///< as from wait, once it ran and does not
+    int status = 0;  ///< as from wait, once it ran and does not
     int socket = -1;
-    std::string unsent;     ///< replies that the socket would not take yet
+    std::string unsent;           ///< replies that the socket would not take yet
     std::vector<Stream> streams;  ///< empty, or output and error
   };
 
@@ -107,14 +107,14 @@ class Launcher {
   std::vector<sys::CoreSet> cores_;    ///< for each rank, or empty
   int usable_cores_ = 1;
   int job_memory_ = -1;
-  int rank_socket_ = -1;               ///< the number of every rank's PMI connection, on the rank's side
+  int rank_socket_ = -1;  ///< the number of every rank's PMI connection, on the rank's side
   unsigned long long job_memory_inode_ = 0;
 
   std::vector<Rank> ranks_;
   std::unordered_map<pid_t, int> rank_of_pid_;
   int running_ = 0;
-  int in_mpi_ = 0;           ///< ranks between MPI_Init and MPI_Finalize
-  int never_in_mpi_ = -1;    ///< a rank that has ended without MPI_Init
+  int in_mpi_ = 0;         ///< ranks between MPI_Init and MPI_Finalize
+  int never_in_mpi_ = -1;  ///< a rank that has ended without MPI_Init
   int exit_code_ = 0;
   bool ending_ = false;
   int passed_on_signal_ = 0;  ///< the last SIGINT, SIGTERM, … that was forwarded
@@ -124,10 +124,10 @@ class Launcher {
   std::unique_ptr<PmiServer> pmi_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<InputRelay> input_;
-  std::vector<int> input_pipes_;    ///< writing ends made for the ranks, `input_`'s once it exists
+  std::vector<int> input_pipes_;  ///< writing ends made for the ranks, `input_`'s once it exists
   std::vector<int> watched_sinks_;
   bool input_watched_ = false;
-  bool input_is_file_ = false;      ///< never to be waited for, and epoll refuses it
+  bool input_is_file_ = false;  ///< never to be waited for, and epoll refuses it
   Output output_{1};
   Output error_{2};
   bool own_output_watched_ = false;

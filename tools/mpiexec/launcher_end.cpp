@@ -49,16 +49,17 @@ void Launcher::judge_exit(int rank, int code) {
 void Launcher::check_that_all_start_mpi() {
   if (never_in_mpi_ < 0 || in_mpi_ == 0 || ending_) return;
   const int code = WEXITSTATUS(ranks_[static_cast<std::size_t>(never_in_mpi_)].status);
-  end_job(code != 0 ? code : 1, fmt::format("{} exited with code {} without calling MPI_Init, but other ranks have called "
-                                            "it and would wait for it forever",
-                                            name_of(never_in_mpi_), code));
+  end_job(code != 0 ? code : 1,
+          fmt::format("{} exited with code {} without calling MPI_Init, but other ranks have called "
+                      "it and would wait for it forever",
+                      name_of(never_in_mpi_), code));
 }
 
 void Launcher::judge_death(int rank, int signal, bool dumped) {
   if (ending_) return;
   if (signal == passed_on_signal_) return leave_on_request(128 + signal);
-  end_job(128 + signal, fmt::format("{} was killed by {}{}", name_of(rank), signal_text(signal),
-                                    dumped ? ", core dumped" : ""));
+  end_job(128 + signal,
+          fmt::format("{} was killed by {}{}", name_of(rank), signal_text(signal), dumped ? ", core dumped" : ""));
 }
 
 /// The user wanted it, so nothing is said. Others may be writing a checkpoint: they get time.
@@ -69,8 +70,8 @@ void Launcher::leave_on_request(int code) {
 
 void Launcher::on_abort(int rank, int code, const std::string& message) {
   if (ending_) return;
-  end_job((code & 0xff) != 0 ? code & 0xff : 1,
-          fmt::format("{} called MPI_Abort with code {}{}{}", name_of(rank), code, message.empty() ? "" : ": ", message));
+  end_job((code & 0xff) != 0 ? code & 0xff : 1, fmt::format("{} called MPI_Abort with code {}{}{}", name_of(rank), code,
+                                                            message.empty() ? "" : ": ", message));
 }
 
 void Launcher::end_job(int exit_code, const std::string& why) {
@@ -117,7 +118,8 @@ void Launcher::on_deadlines() {
 
 void Launcher::on_timeout() {
   timeout_at_.reset();
-  end_job(124, fmt::format("the job ran longer than {} s (--timeout), {} still running", options_.timeout, list_running()));
+  end_job(124,
+          fmt::format("the job ran longer than {} s (--timeout), {} still running", options_.timeout, list_running()));
 }
 
 /// "rank 0, 4-7 and 12 are" is what a person wants to see of 1000 ranks.

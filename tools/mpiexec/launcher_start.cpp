@@ -161,9 +161,10 @@ void Launcher::warn_about_threads() {
       if (name == "OMP_NUM_THREADS") threads = value.c_str();
     const int wanted = threads != nullptr ? std::atoi(threads) : 0;
     if (wanted <= 1 || wanted <= least_cores) continue;
-    say(fmt::format("warning: OMP_NUM_THREADS={} but each of the {} rank{} has {} core{} ({} usable in all): threads will "
-                    "wait for each other. Start fewer ranks or threads",
-                    wanted, size, size == 1 ? "" : "s", least_cores, least_cores == 1 ? "" : "s", usable_cores_));
+    say(fmt::format(
+        "warning: OMP_NUM_THREADS={} but each of the {} rank{} has {} core{} ({} usable in all): threads will "
+        "wait for each other. Start fewer ranks or threads",
+        wanted, size, size == 1 ? "" : "s", least_cores, least_cores == 1 ? "" : "s", usable_cores_));
     return;
   }
 }
@@ -188,11 +189,11 @@ std::string Launcher::job_description(int rank, int descriptor) {
   struct stat info;
   const unsigned long long inode = fstat(descriptor, &info) == 0 ? info.st_ino : 0;
   const int size = options_.ranks();
-  return fmt::format("HEDDLE_JOB=id={},rank={},size={},pmifd={},sock={},fd={},mem={},app={},universe={},cores={},lrank={},"
-                     "lsize={}",
-                     job_id_, rank, size, rank_socket_, inode, job_memory_, job_memory_inode_,
-                     ranks_[static_cast<std::size_t>(rank)].app, options_.universe_size.value_or(size), usable_cores_,
-                     rank, size);
+  return fmt::format(
+      "HEDDLE_JOB=id={},rank={},size={},pmifd={},sock={},fd={},mem={},app={},universe={},cores={},lrank={},"
+      "lsize={}",
+      job_id_, rank, size, rank_socket_, inode, job_memory_, job_memory_inode_,
+      ranks_[static_cast<std::size_t>(rank)].app, options_.universe_size.value_or(size), usable_cores_, rank, size);
 }
 
 /// Where rank `rank` reads from: a pipe or /dev/null, -1 for our own input as it is; empty when descriptors are out.

@@ -47,9 +47,10 @@ bool is_this_machine(std::string host) {
 
 void require_this_machine(const std::string& host) {
   if (!is_this_machine(host))
-    throw Refusal{fmt::format("\"{}\" is another machine, and this mpiexec starts processes on this one ({}) only. For "
-                              "several machines use srun (--mpi=pmi2) or Hydra's mpiexec: the library works with both",
-                              host, host_name())};
+    throw Refusal{
+        fmt::format("\"{}\" is another machine, and this mpiexec starts processes on this one ({}) only. For "
+                    "several machines use srun (--mpi=pmi2) or Hydra's mpiexec: the library works with both",
+                    host, host_name())};
 }
 
 void require_this_machine_in_file(const std::string& file) {
@@ -86,9 +87,10 @@ class PartParser {
       const std::size_t equals = word.find('=');
       const CLI::Option* option = cli_.get_option_no_throw(word.substr(0, equals));
       if (option == nullptr)
-        throw Refusal{fmt::format("unknown option \"{}\"; `mpiexec --help` lists the options, and a program whose name "
-                                  "begins with a dash is written after `--`",
-                                  words[next])};
+        throw Refusal{
+            fmt::format("unknown option \"{}\"; `mpiexec --help` lists the options, and a program whose name "
+                        "begins with a dash is written after `--`",
+                        words[next])};
       const auto values = static_cast<std::size_t>(option->get_items_expected_max());
       const std::size_t take = equals != std::string::npos ? 0 : values;
       if (next + take >= words.size() && take > 0)
@@ -153,7 +155,8 @@ class PartParser {
         ->type_name("NAMES");
     cli_.add_flag_function("--envnone", choose(app.environment, EnvironmentChoice::Base::none), "pass on no variables");
     cli_.add_flag_function("--genvnone", choose(everywhere, EnvironmentChoice::Base::none), "the same for all ranks");
-    cli_.add_flag_function("--envall,--genvall", [](std::int64_t) {}, "pass on all variables (the default)");
+    cli_.add_flag_function(
+        "--envall,--genvall", [](std::int64_t) {}, "pass on all variables (the default)");
     cli_.add_option_function<std::vector<std::string>>(
             "-x",
             [&app](const std::vector<std::string>& words) {
@@ -173,7 +176,8 @@ class PartParser {
     cli_.add_flag_function(
         "-l,--prepend-rank,--tag-output", [&options](std::int64_t) { options.label_output = true; },
         "begin every line of output with its rank");
-    cli_.add_option("-s,--stdin", options.stdin_to, "who reads standard input: a rank (default 0), `all`, `none`")->type_name("WHO");
+    cli_.add_option("-s,--stdin", options.stdin_to, "who reads standard input: a rank (default 0), `all`, `none`")
+        ->type_name("WHO");
     cli_.add_option("--timeout", options.timeout, "end the job after this many seconds, with exit code 124")
         ->check(CLI::NonNegativeNumber)
         ->type_name("SECONDS");
@@ -196,7 +200,8 @@ class PartParser {
     cli_.add_flag_function(
         "--report-bindings", [&options](std::int64_t) { options.report_bindings = true; },
         "show which cores each rank has");
-    cli_.add_flag_function("-q,--quiet", [&options](std::int64_t) { options.quiet = true; }, "no warnings");
+    cli_.add_flag_function(
+        "-q,--quiet", [&options](std::int64_t) { options.quiet = true; }, "no warnings");
     cli_.add_option_function<std::string>(
         "--usize",
         [&options](const std::string& text) {
@@ -214,15 +219,17 @@ class PartParser {
     cli_.add_option_function<std::string>("-f,--hostfile,--machinefile,--machine", require_this_machine_in_file,
                                           "a file that lists this machine")
         ->group(group);
-    for (const char* name : {"--ppn,--perhost,--npernode,-N", "--map-by", "--rank-by", "--launcher,--bootstrap", "--rmk",
-                             "--iface", "--pmi-port-range"})
+    for (const char* name : {"--ppn,--perhost,--npernode,-N", "--map-by", "--rank-by", "--launcher,--bootstrap",
+                             "--rmk", "--iface", "--pmi-port-range"})
       cli_.add_option(name, ignored_, "")->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     for (const char* name : {"--mca,--gmca,--pmixmca,--prtemca"})
       add_pairs(name, "", [](const std::vector<std::string>&) { return true; })->group(group);
     for (const char* name : {"--oversubscribe,--nooversubscribe", "--allow-run-as-root", "--use-hwthread-cpus",
                              "--display-map,--display-allocation", "--disable-hostname-propagation", "-v,--verbose",
                              "--disable-auto-cleanup", "--localonly,--local"})
-      cli_.add_flag_function(name, [](std::int64_t) {}, "")->group(group);
+      cli_.add_flag_function(
+              name, [](std::int64_t) {}, "")
+          ->group(group);
   }
 
   CLI::Option* add_pairs(const char* name, const char* help, std::function<bool(std::vector<std::string>)> use) {

@@ -43,7 +43,7 @@ class PmiServer {
 
  private:
   struct Client {
-    std::string partial;               ///< a line that has not ended yet
+    std::string partial;                ///< a line that has not ended yet
     std::optional<SpawnRequest> spawn;  ///< being collected, until its last part has ended
     bool in_spawn_part = false;
     bool in_barrier = false;

@@ -45,7 +45,10 @@ bool is_executable_file(const std::string& path, int& error) {
     error = errno;
     return false;
   }
-  error = S_ISDIR(info.st_mode) ? EISDIR : !S_ISREG(info.st_mode) ? EACCES : access(path.c_str(), X_OK) != 0 ? EACCES : 0;
+  error = S_ISDIR(info.st_mode)             ? EISDIR
+          : !S_ISREG(info.st_mode)          ? EACCES
+          : access(path.c_str(), X_OK) != 0 ? EACCES
+                                            : 0;
   return error == 0;
 }
 
@@ -104,12 +107,14 @@ Program find_program(const std::string& program, const std::string& directory, c
   if (program.find('/') != std::string::npos) {
     if (is_executable_file(in_directory(directory, program), error)) return {program, "", 0};
     switch (error) {
-      case EISDIR: return {"", fmt::format("\"{}\" is a directory, not a program", program), 126};
+      case EISDIR:
+        return {"", fmt::format("\"{}\" is a directory, not a program", program), 126};
       case EACCES:
         return {"", fmt::format("\"{0}\" is not executable. Make it so: chmod +x {0}", program), 126};
       default:
-        return {"", fmt::format("cannot start \"{}\"{}: {}", program,
-                                directory.empty() ? "" : " from the directory \"" + directory + "\"", strerror(error)),
+        return {"",
+                fmt::format("cannot start \"{}\"{}: {}", program,
+                            directory.empty() ? "" : " from the directory \"" + directory + "\"", strerror(error)),
                 127};
     }
   }
@@ -141,7 +146,8 @@ std::string explain(const SpawnFailure& failure, const App& app, const std::stri
   exit_code = 126;
   switch (failure.step) {
     case Step::fork:
-      return fmt::format("cannot make another process: {} (ulimit -u, or the control group's limit on processes)", cause);
+      return fmt::format("cannot make another process: {} (ulimit -u, or the control group's limit on processes)",
+                         cause);
     case Step::directory:
       return fmt::format("cannot start \"{}\" in the directory \"{}\": {}. Correct -wdir", path, app.directory, cause);
     case Step::binding:
@@ -149,15 +155,18 @@ std::string explain(const SpawnFailure& failure, const App& app, const std::stri
     case Step::exec:
       if (failure.error == ENOENT) {
         exit_code = 127;
-        return fmt::format("cannot start \"{}\": the file is there, but not the interpreter it names (the program after "
-                           "#! in its first line, or the loader of a binary for another system)", path);
+        return fmt::format(
+            "cannot start \"{}\": the file is there, but not the interpreter it names (the program after "
+            "#! in its first line, or the loader of a binary for another system)",
+            path);
       }
       if (failure.error == ENOEXEC)
         return fmt::format("cannot start \"{}\": it is not a program for this machine", path);
       if (failure.error == E2BIG)
         return fmt::format("cannot start \"{}\": its arguments and environment are too long", path);
       return fmt::format("cannot start \"{}\": {}", path, cause);
-    default: return fmt::format("cannot set up \"{}\": {}", path, cause);
+    default:
+      return fmt::format("cannot set up \"{}\": {}", path, cause);
   }
 }
 
@@ -184,7 +193,8 @@ std::vector<std::string> make_environment(const App& app) {
     const std::string text = *variable;
     const std::string name = text.substr(0, text.find('='));
     if (describes_another_job(name)) continue;
-    if (choice.base == Base::listed && std::find(choice.listed.begin(), choice.listed.end(), name) == choice.listed.end())
+    if (choice.base == Base::listed &&
+        std::find(choice.listed.begin(), choice.listed.end(), name) == choice.listed.end())
       continue;
     set(name, text);
   }

@@ -15,22 +15,22 @@ namespace heddle::mpiexec {
 
 /// What all ranks have in common.
 struct SpawnSettings {
-  sigset_t signal_mask;    ///< the launcher's as it was started, which the ranks get back
-  rlimit descriptors;      ///< likewise
+  sigset_t signal_mask;  ///< the launcher's as it was started, which the ranks get back
+  rlimit descriptors;    ///< likewise
   pid_t launcher;
 };
 
 /// One process to start. Strings are borrowed.
 struct ProcessPlan {
   const char* path;
-  std::vector<char*> arguments;    ///< ends with nullptr
-  std::vector<char*> environment;  ///< ends with nullptr
-  const char* directory = nullptr; ///< nullptr: the launcher's
-  int standard[3] = {-1, -1, -1};  ///< descriptors that become 0, 1, 2; -1: as the launcher's
+  std::vector<char*> arguments;     ///< ends with nullptr
+  std::vector<char*> environment;   ///< ends with nullptr
+  const char* directory = nullptr;  ///< nullptr: the launcher's
+  int standard[3] = {-1, -1, -1};   ///< descriptors that become 0, 1, 2; -1: as the launcher's
   struct Kept {
     int from, to;
   };
-  std::vector<Kept> keep;          ///< further descriptors the rank gets, and under which numbers
+  std::vector<Kept> keep;  ///< further descriptors the rank gets, and under which numbers
   const sys::CoreSet* cores = nullptr;
 };
 

@@ -17,7 +17,9 @@ class Output {
   explicit Output(int descriptor) : descriptor_(descriptor) {}
 
   int descriptor() const { return descriptor_; }
-  void add(std::string_view text) { if (!gone_) pending_ += text; }
+  void add(std::string_view text) {
+    if (!gone_) pending_ += text;
+  }
   bool pending() const { return !pending_.empty(); }
   bool full() const { return pending_.size() >= enough; }
   bool gone() const { return gone_; }  ///< the reader has left

@@ -43,8 +43,10 @@ int number(const char* name, int otherwise) {
 /// A launcher's traces without a server that we can talk to: N processes would each believe to be alone.
 bool find_unreachable_launcher(std::string& error) {
   const auto lonely = [&](const std::string& who, const std::string& remedy) {
-    error = who + " started this process as one of several, but offers no process-management interface that Heddle "
-            "can use: " + remedy + ". To run it on its own on purpose, set HEDDLE_SINGLETON=1";
+    error = who +
+            " started this process as one of several, but offers no process-management interface that Heddle "
+            "can use: " +
+            remedy + ". To run it on its own on purpose, set HEDDLE_SINGLETON=1";
     return true;
   };
   // The script of an sbatch job sees SLURM_NTASKS and SLURM_PROCID=0 without being a task of a step.

@@ -18,15 +18,15 @@ enum class BootstrapKind { none, singleton, pmi1, pmi2, pmix };
 
 /// What `bootstrap::init` found out. Plain data; unchanged after init.
 struct Bootstrap {
-  int rank = 0;             ///< this process' rank in the job, 0 … size-1
-  int size = 1;             ///< processes of the job
-  int appnum = -1;          ///< which part of `mpiexec … : …` this is; -1: not known (no attribute then)
-  int universe_size = -1;   ///< MPI_UNIVERSE_SIZE; -1: the launcher does not say
-  int local_rank = 0;       ///< rank among the job's processes on this node
-  int local_size = 1;       ///< the job's processes on this node
-  int node = 0;             ///< index of this node in `mapping`
-  bool singleton = true;    ///< started without a launcher
-  bool spawned = false;     ///< started by MPI_Comm_spawn
+  int rank = 0;            ///< this process' rank in the job, 0 … size-1
+  int size = 1;            ///< processes of the job
+  int appnum = -1;         ///< which part of `mpiexec … : …` this is; -1: not known (no attribute then)
+  int universe_size = -1;  ///< MPI_UNIVERSE_SIZE; -1: the launcher does not say
+  int local_rank = 0;      ///< rank among the job's processes on this node
+  int local_size = 1;      ///< the job's processes on this node
+  int node = 0;            ///< index of this node in `mapping`
+  bool singleton = true;   ///< started without a launcher
+  bool spawned = false;    ///< started by MPI_Comm_spawn
   BootstrapKind kind = BootstrapKind::none;
 
   /// Names the job: equal in all its processes, different from every other job's on this machine. Letters,

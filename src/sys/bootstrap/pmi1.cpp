@@ -200,7 +200,8 @@ bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
   if (memory >= 0) {
     // Without it this process would look for its peers elsewhere than they do.
     if (!is_what_the_launcher_opened(fields, "mem", memory)) {
-      error = "descriptor " + std::to_string(memory) + ", the memory that the ranks of this job share, has been closed "
+      error = "descriptor " + std::to_string(memory) +
+              ", the memory that the ranks of this job share, has been closed "
               "between mpiexec and this program: by a script that closes or reuses descriptors it does not know?";
       return false;
     }
@@ -253,8 +254,8 @@ bool Pmi1::find_local_ranks(Bootstrap& job, std::string& error) {
   job.local_size = static_cast<int>(local.size());
   if (claimed_size && claimed_rank && *claimed_size != job.local_size) {
     error = "the launcher contradicts itself: PMI_process_mapping=" + text.value_or("(none)") + " puts " +
-            std::to_string(job.local_size) + " processes on this node, MPI_LOCALNRANKS=" +
-            std::to_string(*claimed_size);
+            std::to_string(job.local_size) +
+            " processes on this node, MPI_LOCALNRANKS=" + std::to_string(*claimed_size);
     return false;
   }
   return true;

@@ -31,8 +31,8 @@ class Wire {
 
  private:
   int fd_ = -1;
-  std::string buffer_;      ///< bytes read, not yet returned
-  std::size_t start_ = 0;   ///< where the next line begins in it
+  std::string buffer_;     ///< bytes read, not yet returned
+  std::size_t start_ = 0;  ///< where the next line begins in it
 };
 
 }  // namespace heddle::sys::bootstrap

@@ -12,7 +12,8 @@ std::string every_byte(std::size_t size) {
 }
 
 TEST(Base64, GivesBackEveryLength) {
-  for (std::size_t size = 0; size < 600; ++size) EXPECT_EQ(decode_base64(encode_base64(every_byte(size))), every_byte(size));
+  for (std::size_t size = 0; size < 600; ++size)
+    EXPECT_EQ(decode_base64(encode_base64(every_byte(size))), every_byte(size));
 }
 
 TEST(Base64, HoldsNothingThatALineProtocolMinds) {

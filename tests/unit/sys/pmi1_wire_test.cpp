@@ -26,7 +26,8 @@ TEST(WireValue, KeepsEqualsSignsAndEmptyValues) {
 
 TEST(WireNumber, TakesWholeNumbersInRangeOnly) {
   EXPECT_EQ(wire_number("rc=-1", "rc"), -1);
-  for (const char* line : {"rc=", "rc=x", "rc=1x", "rc=99999999999", "rc=0x10", "rd=1"}) EXPECT_FALSE(wire_number(line, "rc"));
+  for (const char* line : {"rc=", "rc=x", "rc=1x", "rc=99999999999", "rc=0x10", "rd=1"})
+    EXPECT_FALSE(wire_number(line, "rc"));
 }
 
 class WirePair : public ::testing::Test {

@@ -45,9 +45,9 @@ TEST(ProcessMapping, SurvivesNumbersWhoseProductsDoNotFitAnInt) {
 TEST(ProcessMapping, AllowsSpaces) { EXPECT_EQ(parsed("(vector, ( 0, 1, 2 ) )").node_of(1), 0); }
 
 TEST(ProcessMapping, RefusesWhatItCannotMeanAndStaysEmpty) {
-  for (const char* text : {"", "(", "vector", "(vector)", "(vector,)", "(vector,())", "(vector,(0,1))", "(vector,(0,1,1)",
-                           "(vector,(0,0,1))", "(vector,(0,1,0))", "(vector,(-1,1,1))", "(vector,(a,b,c))",
-                           "(vector,(0,1,99999999999999999999))", "(matrix,(0,1,1))"}) {
+  for (const char* text : {"", "(", "vector", "(vector)", "(vector,)", "(vector,())", "(vector,(0,1))",
+                           "(vector,(0,1,1)", "(vector,(0,0,1))", "(vector,(0,1,0))", "(vector,(-1,1,1))",
+                           "(vector,(a,b,c))", "(vector,(0,1,99999999999999999999))", "(matrix,(0,1,1))"}) {
     ProcessMapping mapping = parsed("(vector,(0,1,1))");
     EXPECT_FALSE(mapping.parse(text)) << text;
     EXPECT_TRUE(mapping.empty()) << text;

@@ -95,7 +95,8 @@ TEST_F(Quota, OfAContainerIsFoundAtTheMountPoint) {
 
 TEST_F(Quota, SurvivesNonsense) {
   write("cpu.max", "lots\n");
-  for (const char* groups : {"", "\n\n", ":", "::", "0::", "x", "1:cpu", "1:cpu:"}) EXPECT_EQ(quota(groups), 0) << groups;
+  for (const char* groups : {"", "\n\n", ":", "::", "0::", "x", "1:cpu", "1:cpu:"})
+    EXPECT_EQ(quota(groups), 0) << groups;
 }
 
 TEST(UsableCores, AreAtLeastOneAndAtMostTheMask) {
