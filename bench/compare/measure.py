@@ -40,6 +40,34 @@ def alive(pid):
         return False
 
 
+# What peers leave behind in /dev/shm, after a crash and sometimes after a clean end.
+SEGMENTS = ("mpich_shm_", "sm_segment.", "vader_segment.", "Intel_MPI_", "impi-shm", "shm-tmp.")
+
+
+def shared_segments():
+    """Names of the peers' segments that are there now."""
+    place = Path("/dev/shm")
+    return {p.name for p in place.iterdir() if p.name.startswith(SEGMENTS)} if place.is_dir() else set()
+
+
+def remove_leftovers(before):
+    """Removes segments that came since `before` (shared_segments() then) and that no process maps any more."""
+    mapped = ""
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            mapped += maps.read_text()
+        except OSError:
+            pass  # gone, or not ours to look at; then its segment is younger than the second allowed below
+    for name in shared_segments() - before:
+        path = Path("/dev/shm") / name
+        try:
+            old = time.time() - path.stat().st_mtime > 1
+            if old and str(path) not in mapped and path.stat().st_uid == os.geteuid():
+                path.unlink()
+        except FileNotFoundError:
+            pass
+
+
 def end_job(process):
     """Asks, then forces, the launcher and everything it started to end."""
     below = descendants(process.pid)

@@ -293,6 +293,7 @@ def main():
         (out / "report.html").write_text(report.page(json.loads(text)))
         return lines
 
+    segments = measure.shared_segments()
     try:
         for name, job in jobs.items():
             chosen = libraries_of(job, found)
@@ -308,6 +309,8 @@ def main():
             save()
     except KeyboardInterrupt:
         say("\ninterrupted: the table shows what there is")
+    finally:
+        measure.remove_leftovers(segments)
     lines = save()
     print()
     table.print_table(lines, peer_keys, titles, sys.stdout)

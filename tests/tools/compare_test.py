@@ -2,6 +2,8 @@
 """Tests of bench/compare: a comparison that judges wrongly is worse than none. Needs no MPI."""
 
 import io
+import mmap
+import os
 import sys
 import unittest
 import xml.dom.minidom
@@ -126,6 +128,20 @@ class Reading(unittest.TestCase):
             measure.start(["sh", "-c", "setsid sleep 1007 & sleep 1008"], None, 0.5)
         left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if self.is_ours(p)]
         self.assertEqual(left, [])
+
+    def test_segments_a_peer_left_are_removed_and_those_in_use_or_older_than_the_run_are_kept(self):
+        names = [f"mpich_shm_test{os.getpid()}_{kind}" for kind in ("before", "left", "used")]
+        files = [Path("/dev/shm") / name for name in names]
+        self.addCleanup(lambda: [f.unlink(missing_ok=True) for f in files])
+        files[0].write_bytes(b"x" * 4096)
+        before = measure.shared_segments()
+        for file in files[1:]:
+            file.write_bytes(b"x" * 4096)
+        for file in files:
+            os.utime(file, (0, 0))
+        with open(files[2], "r+b") as used, mmap.mmap(used.fileno(), 4096):
+            measure.remove_leftovers(before)
+            self.assertEqual([f.exists() for f in files], [True, False, True])
 
     @staticmethod
     def is_ours(path):
