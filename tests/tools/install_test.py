@@ -20,11 +20,11 @@ message(STATUS "MPIEXEC=${MPIEXEC_EXECUTABLE}")
 
 
 class Install(TreeTest):
-    def installed(self):
+    def installed(self, name="moved"):
         """Installs into a folder, moves it elsewhere, returns the new prefix."""
         run("cmake", "--install", BUILD, "--prefix", self.path("first"))
-        os.rename(self.path("first"), self.path("moved here"))
-        return self.path("moved here")
+        os.rename(self.path("first"), self.path(name))
+        return self.path(name)
 
     def test_everything_a_user_needs_is_installed(self):
         prefix = self.installed()
@@ -39,7 +39,7 @@ class Install(TreeTest):
         self.assertTrue(os.path.exists(os.path.join(prefix, "share/man/man3/MPI_Send.3")))
 
     def test_a_moved_installation_compiles_and_runs_programs(self):
-        prefix = self.installed()
+        prefix = self.installed("moved to a name with spaces")  # which FindMPI and pkg-config cannot take
         source = self.write("hello.c", HELLO)
         run(os.path.join(prefix, "bin/mpicc"), source, "-o", self.path("hello"))
         output, _ = run(os.path.join(prefix, "bin/mpiexec"), "-n", "2", self.path("hello"))
