@@ -40,6 +40,7 @@ def main():
     for pattern in LEFT_OUT:
         command += ["-e", pattern]
     command += sys.argv[3:]
+    os.environ["MPI4PY_TEST_SPAWN"] = "0"  # mpi4py's own switch for its tests that spawn
     # One library under test, whatever else is installed on this machine.
     os.environ["LD_LIBRARY_PATH"] = os.path.join(build, "lib")
     os.chdir(source)
