@@ -1,5 +1,6 @@
 // MPI_Allgather, Allgatherv: recursive doubling or Bruck for short results, a ring for long ones.
 #include "coll/algorithms.hpp"
+#include "coll/node_slots.hpp"
 #include "sys/params.hpp"
 
 namespace heddle::coll {
@@ -74,6 +75,16 @@ void ring(Steps& s, const Layout& layout) noexcept {
   }
 }
 
+void by_slots(Steps& s, const Layout& layout) noexcept {
+  const MPI_Count block = layout.bytes_of(0);
+  NodeExchange exchange(s);
+  copy_typed(layout.at(s.rank()), layout.count, layout.type, exchange.own_value(), block, byte_type());
+  exchange.post(block);
+  exchange.await_all(block);
+  for (int rank = 0; rank < s.size(); ++rank)
+    if (rank != s.rank()) copy_typed(exchange.value(rank), block, byte_type(), layout.at(rank), layout.count, layout.type);
+}
+
 void place_own(Steps& s, const void* send, MPI_Count send_count, Datatype* send_type, const Layout& layout) noexcept {
   if (!in_place(send))
     s.copy_own(send, send_count, *send_type, layout.at(s.rank()), layout.count_of(s.rank()), layout.type);
@@ -89,6 +100,7 @@ void allgather(Steps& s, const void* send, MPI_Count send_count, Datatype* send_
   const Layout layout{recv, recv_type, recv_count, {}, {}};
   place_own(s, send, send_count, send_type, layout);
   if (n == 1) return;
+  if (use_slots(s, recv_count * recv_type.size)) return by_slots(s, layout);
   if (n > 2 && total >= ring_limit.value()) return ring(s, layout);
   if (std::has_single_bit(static_cast<unsigned>(n))) return doubling(s, layout);
   bruck(s, layout, total);

@@ -1,4 +1,5 @@
 // MPI_Allreduce: recursive doubling for short vectors, halving and doubling (Rabenseifner) or a ring for long ones.
+#include "coll/node_slots.hpp"
 #include "coll/partial.hpp"
 #include "sys/params.hpp"
 
@@ -81,8 +82,11 @@ void allreduce(Steps& s, const void* send, void* recv, MPI_Count count, Datatype
     return;
   }
   const MPI_Count bytes = count * type.size;
-  if (bytes < doubling_limit.value() || count < floor_power_of_two(n))
-    return allreduce_doubling(s, send, recv, count, type, op);
+  const bool doubles = bytes < doubling_limit.value() || count < floor_power_of_two(n);
+  // Only where the short cut gives the same bits as the messages before it: both combine in the order of doubling.
+  if (doubles && type.contiguous && type.true_lb == 0 && use_slots(s, bytes))
+    return allreduce_in_slots(s, send, recv, count, type, op);
+  if (doubles) return allreduce_doubling(s, send, recv, count, type, op);
   if (op.commutative && bytes >= ring_limit.value() && !std::has_single_bit(static_cast<unsigned>(n)) && count >= n)
     return allreduce_ring(s, send, recv, count, type, op);
   allreduce_halving(s, send, recv, count, type, op);

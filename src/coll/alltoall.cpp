@@ -1,5 +1,6 @@
 // MPI_Alltoall, Alltoallv, Alltoallw: Bruck for small blocks on many ranks, windows of straight messages otherwise.
 #include "coll/algorithms.hpp"
+#include "coll/node_slots.hpp"
 #include "sys/params.hpp"
 
 namespace heddle::coll {
@@ -68,6 +69,19 @@ void alltoall(Steps& s, const void* send, MPI_Count send_count, Datatype* send_t
   const int n = s.size(), rank = s.rank();
   const MPI_Count block = recv_count * recv_type.size;
   if (block == 0) return;
+  if (n > 1 && use_slots(s, n * block)) {
+    NodeExchange exchange(s);
+    if (in_place(send))
+      copy_typed(recv, n * recv_count, recv_type, exchange.own_value(), n * block, byte_type());
+    else
+      copy_typed(send, n * send_count, *send_type, exchange.own_value(), n * block, byte_type());
+    exchange.post(n * block);
+    exchange.await_all(n * block);
+    for (int from = 0; from < n; ++from)
+      copy_typed(exchange.value(from) + rank * block, block, byte_type(), element(recv, from * recv_count, recv_type),
+                 recv_count, recv_type);
+    return;
+  }
   const auto recv_at = [&](int from) { return element(recv, from * recv_count, recv_type); };
   if (in_place(send)) {
     return swap_in_place(

@@ -43,6 +43,7 @@ inline constexpr std::size_t max_vcis = 1024;  ///< of one process: the pool's a
 // Everything is sparse: a page exists once a VCI uses it.
 inline constexpr std::uint64_t vci_stride = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t vci_offset = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t collective_offset = std::uint64_t{1} << 16;  ///< up to vci_offset: coll/node_slots.hpp
 inline constexpr std::uint64_t copies_at = 4096;       ///< within a VCI's part: ring control, then copies, then lines
 inline constexpr std::uint64_t lines_at = 16384;
 inline constexpr std::uint64_t heap_offset = std::uint64_t{2} << 30;
