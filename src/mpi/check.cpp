@@ -90,9 +90,9 @@ int odd_rank(int rank, const Comm& comm, bool any_source, const char* argument) 
   if (rank == MPI_ANY_SOURCE)
     return error(MPI_ERR_RANK, "argument %s is MPI_ANY_SOURCE; a message needs one destination", argument);
   const CommName name(comm);
-  return error(MPI_ERR_RANK, "argument %s is %d, outside communicator %s, whose %s size is %d; use 0 to %d, MPI_PROC_NULL%s",
-               argument, rank, name.text, comm.inter ? "remote" : "", comm.peer_size(), comm.peer_size() - 1,
-               any_source ? " or MPI_ANY_SOURCE" : "");
+  return error(MPI_ERR_RANK, "argument %s is %d, outside %scommunicator %s of size %d; use 0 to %d%s or MPI_PROC_NULL",
+               argument, rank, comm.inter ? "the remote group of " : "", name.text, comm.peer_size(), comm.peer_size() - 1,
+               any_source ? ", MPI_ANY_SOURCE" : "");
 }
 
 int bad_rank(int rank, int size, const Comm& comm, const char* argument) noexcept {
@@ -129,18 +129,18 @@ int too_large(MPI_Count value, const char* argument) noexcept {
 
 int bad_comm(MPI_Comm comm, const char* argument) noexcept {
   return bad_handle(MPI_ERR_COMM, comm, MPI_COMM_NULL, "communicator", "MPI_COMM_NULL",
-                    "MPI_Comm_dup, MPI_Comm_split, … or MPI_COMM_WORLD", argument);
+                    "MPI_Comm_dup or MPI_Comm_split, or MPI_COMM_WORLD", argument);
 }
 int bad_type(MPI_Datatype type, const char* argument) noexcept {
   return bad_handle(MPI_ERR_TYPE, type, MPI_DATATYPE_NULL, "datatype", "MPI_DATATYPE_NULL",
-                    "MPI_Type_contiguous, … or a predefined one", argument);
+                    "MPI_Type_vector and its like, or a predefined one", argument);
 }
 int bad_op(MPI_Op op, const char* argument) noexcept {
-  return bad_handle(MPI_ERR_OP, op, MPI_OP_NULL, "reduction operation", "MPI_OP_NULL", "MPI_Op_create or a predefined one",
+  return bad_handle(MPI_ERR_OP, op, MPI_OP_NULL, "reduction operation", "MPI_OP_NULL", "MPI_Op_create, or a predefined one",
                     argument);
 }
 int bad_group(MPI_Group group, const char* argument) noexcept {
-  return bad_handle(MPI_ERR_GROUP, group, MPI_GROUP_NULL, "group", "MPI_GROUP_NULL", "MPI_Comm_group, MPI_Group_incl, …",
+  return bad_handle(MPI_ERR_GROUP, group, MPI_GROUP_NULL, "group", "MPI_GROUP_NULL", "MPI_Comm_group or MPI_Group_incl",
                     argument);
 }
 int bad_info(MPI_Info info, const char* argument) noexcept {

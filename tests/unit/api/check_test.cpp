@@ -66,7 +66,7 @@ TEST(Ranks, OutsideTheCommunicatorAreNamedWithItsNameAndSize) {
     EXPECT_NE(text_of(code).find("dest"), std::string::npos);
   }
   const std::string text = text_of(check::dest(17, *comm, "dest"));
-  for (const char* part : {"17", "'ocean'", "size is 4", "0 to 3"})
+  for (const char* part : {"17", "'ocean'", "of size 4", "0 to 3"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
   EXPECT_EQ(error_class(check::rank(MPI_PROC_NULL, *comm, "rank")), MPI_ERR_RANK);
 }
