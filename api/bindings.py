@@ -172,8 +172,10 @@ class Binding:
             return ""
         if p.direction == "in":
             comm = next((q.name for q in self.params if q.kind == "COMM" and q.direction == "in" and not q.optional), None)
-            if p.kind in ("COUNT", "LENGTH", "ACOUNT"):
+            if p.kind in ("COUNT", "ACOUNT"):
                 return f"check::count({p.name}, {quoted})"
+            if p.kind == "LENGTH":
+                return f"check::length({p.name}, {quoted})"
             if p.kind in ("DEST", "SOURCE", "RANK", "ROOT") and comm:
                 return f"check::{p.kind.lower()}({p.name}, *{comm}_, {quoted})"
             if p.kind in ("TAG", "RTAG"):

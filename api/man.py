@@ -63,8 +63,8 @@ def errors(f: Function) -> List[str]:
             name = {"MPI_Datatype": "TYPE"}.get(handle, handle[4:].upper())
             add(f"MPI_ERR_{name}", f"{p.name} is null, was freed, or is not what it should be."
                 + (" A datatype must have been committed." if kind == "CTYPE" else ""))
-        elif kind == "COUNT" or kind == "LENGTH" or kind == "ACOUNT":
-            add("MPI_ERR_COUNT", f"{p.name} is negative.")
+        elif kind in ("COUNT", "LENGTH", "ACOUNT"):
+            add("MPI_ERR_ARG" if kind == "LENGTH" and "count" not in p.name else "MPI_ERR_COUNT", f"{p.name} is negative.")
         elif kind in ("DEST", "SOURCE", "RANK"):
             add("MPI_ERR_RANK", f"{p.name} is not a rank of the communicator.")
         elif kind == "ROOT":

@@ -62,6 +62,11 @@ int bad_count(MPI_Count n, const char* argument) noexcept {
   return error(MPI_ERR_COUNT, "argument %s is %lld; it must not be negative", argument, static_cast<long long>(n));
 }
 
+int bad_length(int n, const char* argument) noexcept {
+  const bool is_count = std::strstr(argument, "count") != nullptr;  // the class for arguments of that name, in every MPI
+  return error(is_count ? MPI_ERR_COUNT : MPI_ERR_ARG, "argument %s is %d; it must not be negative", argument, n);
+}
+
 int null_pointer(const char* argument) noexcept {
   return error(MPI_ERR_ARG, "argument %s is a null pointer; pass the address of a variable", argument);
 }

@@ -26,6 +26,7 @@ void read_parameters() noexcept;
 
 // --- the failing halves --------------------------------------------------------------------------------------------
 [[gnu::cold, gnu::noinline]] int bad_count(MPI_Count count, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_length(int length, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int null_pointer(const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int null_array(MPI_Count length, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int null_buffer(MPI_Count count, const Datatype& type, const char* argument) noexcept;
@@ -48,6 +49,12 @@ void read_parameters() noexcept;
 /// A number of elements or bytes: not negative.
 inline int count(MPI_Count n, const char* argument) noexcept {
   if (n < 0) [[unlikely]] return bad_count(n, argument);
+  return MPI_SUCCESS;
+}
+
+/// A number of array elements, dimensions or the like: not negative.
+inline int length(int n, const char* argument) noexcept {
+  if (n < 0) [[unlikely]] return bad_length(n, argument);
   return MPI_SUCCESS;
 }
 
