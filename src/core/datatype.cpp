@@ -63,11 +63,6 @@ struct FillAtLoad {
 
 UserAddress address_of(const void* buffer) noexcept { return reinterpret_cast<UserAddress>(buffer); }
 
-/// Whether `count` elements are one block, which then starts at buffer + true_lb.
-bool is_one_block(MPI_Count count, const Datatype& type) noexcept {
-  return type.contiguous || (count == 1 && type.one_block);
-}
-
 void destroy(Datatype& type, EnvelopeList<Datatype*>& orphans) noexcept {
   release_layout(type.layout);
   release_layout(type.plan);

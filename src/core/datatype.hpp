@@ -22,8 +22,9 @@ struct DatatypeEnvelope;  // how it was made: core/datatype_envelope.hpp
 struct Datatype : Object {
   static constexpr Kind object_kind = Kind::datatype;
 
-  MPI_Count size = 0;    ///< bytes of data
-  MPI_Count extent = 0;  ///< ub - lb
+  // On a cache line of its own: threads that share a type write the reference count before it.
+  alignas(64) MPI_Count size = 0;  ///< bytes of data
+  MPI_Count extent = 0;            ///< ub - lb
   MPI_Count lb = 0;
   MPI_Count true_lb = 0, true_extent = 0;
   bool contiguous = false;  ///< any count of elements is one block of count*size bytes at buffer + true_lb
@@ -75,6 +76,11 @@ void release(Datatype& type) noexcept;
 struct PackCursor {
   MPI_Count offset = 0;  ///< packed bytes done so far
 };
+
+/// Whether `count` elements are one block of memory; it then starts at buffer + type.true_lb. \pre type.committed
+inline bool is_one_block(MPI_Count count, const Datatype& type) noexcept {
+  return type.contiguous || (count == 1 && type.one_block);
+}
 
 /// Copies bytes [offset, offset+bytes) of the packed form of `count` elements at `buffer` to `out`, and moves the
 /// cursor on. Any range may be asked for in any order. Thread-safe on const buffers. \pre type.committed, cursor.offset
