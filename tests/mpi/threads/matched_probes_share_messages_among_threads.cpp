@@ -81,7 +81,13 @@ int main() {
     }
     receiving.join();
     if (w.rank == w.size - 1)
-      for (auto& s : seen) CHECK_EQ(s.load(std::memory_order_relaxed), 1);
+      for (int k = 0; k < senders * per_sender; ++k) {
+        const int times = seen[static_cast<std::size_t>(k)].load(std::memory_order_relaxed);
+        if (times != 1)
+          check_fail(__FILE__, __LINE__, "by %s: message %d of sender %d (%zu bytes) was received %d times",
+                     blocking ? "MPI_Mprobe" : "MPI_Improbe", k % per_sender, k / per_sender,
+                     size_of(k / per_sender, k % per_sender), times);
+      }
   }
   comms.free();
   return finish();
