@@ -151,10 +151,19 @@ void release_state(CommState* state) noexcept {
 }
 
 void NodeExchange::post(MPI_Count bytes) noexcept {
+  const int n = state_.size;
   NodeSlot::Part& part = state_.own->parts[sequence_ & 1];
   part.bytes = static_cast<std::uint32_t>(bytes);
-  part.sequence.store(sequence_, std::memory_order_release);
-  for (int r = 0; r < state_.size; ++r)
+  if (n == 2) {
+    part.sequence.store(sequence_, std::memory_order_release);
+  } else {
+    // Only the last rank to come wakes the sleepers, once for all: they wait for everybody. Of ranks that come at the same time, at
+    // least one sees all others here, because its own store comes before its looks in one order for all (sequential consistency).
+    part.sequence.store(sequence_, std::memory_order_seq_cst);
+    for (int r = 0; r < n; ++r)
+      if (state_.members[r].slot->parts[sequence_ & 1].sequence.load(std::memory_order_seq_cst) != sequence_) return;
+  }
+  for (int r = 0; r < n; ++r)
     if (state_.members[r].peer) state_.members[r].peer->ring_doorbell();
   if (runtime.threads) wake_sleepers();  // ranks that are endpoints of this very process
 }

@@ -19,10 +19,10 @@ namespace heddle::coll {
 ///
 /// Exchange k is: write the value and then `sequence = k` into part k mod 2, read part k mod 2 of every other rank. Who has ended
 /// exchange k has seen that all began it, so all have ended k-1, so part k+1 mod 2 may be written again: two parts are enough.
-/// Cost for two ranks: one cache line each way, no read-modify-write, no lock.
+/// Cost for two ranks: one cache line each way, no read-modify-write, no lock; for more, one sequentially consistent store.
 struct NodeSlot {
   struct Part {
-    std::atomic<std::uint32_t> sequence;  ///< release after the value; pairs with the acquire in `await_all`
+    std::atomic<std::uint32_t> sequence;  ///< release (or stronger) after the value; pairs with the acquire in `await_all`
     std::uint32_t bytes;                  ///< of the value: the ranks' arguments must agree
     std::uint64_t unused;                 // aligns the value for every basic type
     std::byte value[1008];                ///< the first 48 bytes travel in the flag's cache line
