@@ -1,11 +1,13 @@
 // Communicators. MPI-5.0 §7.4, §7.8
 #include "core/comm.hpp"
 
+#include <cstdio>
 #include <cstring>
 
 #include "core/comm_create.hpp"
 #include "core/hints.hpp"
 #include "generated/impl.hpp"
+#include "mpi/check.hpp"
 #include "mpi/split_type.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
@@ -166,10 +168,22 @@ int Comm_set_name(Comm& comm, const char* comm_name) {
   return MPI_SUCCESS;
 }
 
-int Comm_get_name(Comm& comm, char* comm_name, int* resultlen) {
-  std::lock_guard lock(comm.mutex);
-  *resultlen = static_cast<int>(std::strlen(comm.name));
-  std::memcpy(comm_name, comm.name, static_cast<std::size_t>(*resultlen) + 1);
+int Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
+  if (comm == MPI_COMM_NULL) {
+    *resultlen = std::snprintf(comm_name, MPI_MAX_OBJECT_NAME, "MPI_COMM_NULL");
+    return MPI_SUCCESS;
+  }
+  Comm* object = resolve<Comm>(comm);
+  if (!object) return check::bad_comm(comm, "comm");
+  std::lock_guard lock(object->mutex);
+  *resultlen = static_cast<int>(std::strlen(object->name));
+  std::memcpy(comm_name, object->name, static_cast<std::size_t>(*resultlen) + 1);
+  return MPI_SUCCESS;
+}
+
+// Processes that MPI_Comm_spawn started have a parent; it does not start any yet.
+int Comm_get_parent(MPI_Comm* parent) {
+  *parent = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
 

@@ -94,8 +94,9 @@ int split_guided(Comm& parent, int key, Info* info, bool sets_too, Comm** out) n
   return split_by_kind(parent, kind, key, out);
 }
 
-/// By the largest kind of hardware that divides those who take part. None: nothing for anybody.
-int split_unguided(Comm& parent, int key, Comm** out) noexcept {
+/// By the largest kind of hardware that divides those who take part. None: nothing for anybody. `told` (may be nullptr) learns which
+/// it was.
+int split_unguided(Comm& parent, int key, Info* told, Comm** out) noexcept {
   if (parent.inter) return error(MPI_ERR_COMM, "MPI_COMM_TYPE_HW_UNGUIDED needs an intracommunicator");
   Comm* all = nullptr;
   if (const int code = split_by_color(parent, 0, key, &all)) return code;
@@ -111,6 +112,9 @@ int split_unguided(Comm& parent, int key, Comm** out) noexcept {
     }
     if (!divides || !known) continue;
     code = split_by_kind(*all, k, 0, out);
+    std::string value;
+    if (*out && told && !told->predefined_value && (*out)->info->find("mpi_hw_resource_type", &value))
+      told->put("mpi_hw_resource_type", value);
     break;
   }
   release_comm(all);
@@ -127,7 +131,7 @@ int split_by_type(Comm& parent, int split_type, int key, Info* info, Comm** out)
     case MPI_COMM_TYPE_SHARED: return split_by_color(parent, node_of(runtime.self), key, out);
     case MPI_COMM_TYPE_HW_GUIDED: return split_guided(parent, key, info, false, out);
     case MPI_COMM_TYPE_RESOURCE_GUIDED: return split_guided(parent, key, info, true, out);
-    case MPI_COMM_TYPE_HW_UNGUIDED: return split_unguided(parent, key, out);
+    case MPI_COMM_TYPE_HW_UNGUIDED: return split_unguided(parent, key, info, out);
     default:
       return error(MPI_ERR_ARG, "split_type is %d; it must be MPI_COMM_TYPE_SHARED, _HW_GUIDED, _HW_UNGUIDED, "
                    "_RESOURCE_GUIDED or MPI_UNDEFINED", split_type);

@@ -217,6 +217,8 @@ int remove_error_class(int old_class) noexcept {
     return error(MPI_ERR_ARG, "%d is no error class that the program added", old_class);
   if (found->second.codes > 0)
     return error(MPI_ERR_ARG, "error class %d still has %d codes; remove them first", old_class, found->second.codes);
+  if (!found->second.text.empty())
+    return error(MPI_ERR_ARG, "error class %d still has a text; remove it first", old_class);
   added().erase(found);
   return MPI_SUCCESS;
 }
@@ -226,6 +228,8 @@ int remove_error_code(int code) noexcept {
   const auto found = added().find(code);
   if (found == added().end() || found->second.error_class == code)
     return error(MPI_ERR_ARG, "%d is no error code that the program added", code);
+  if (!found->second.text.empty())
+    return error(MPI_ERR_ARG, "error code %d still has a text; remove it first", code);
   const auto owner = added().find(found->second.error_class);
   if (owner != added().end()) --owner->second.codes;
   added().erase(found);
@@ -237,6 +241,7 @@ int remove_error_string(int code) noexcept {
   const auto found = added().find(code);
   if (found == added().end())
     return error(MPI_ERR_ARG, "%d is no error class or code that the program added", code);
+  if (found->second.text.empty()) return error(MPI_ERR_ARG, "error code %d has no text to remove", code);
   found->second.text.clear();
   return MPI_SUCCESS;
 }

@@ -65,7 +65,9 @@ TEST(Error, AddedClassesAndCodesLiveUntilRemoved) {
   EXPECT_EQ(error_class(remove_error_class(own_class)), MPI_ERR_ARG) << "it still has a code";
   EXPECT_EQ(error_class(remove_error_class(code)), MPI_ERR_ARG);
   EXPECT_EQ(error_class(remove_error_code(own_class)), MPI_ERR_ARG);
+  EXPECT_EQ(error_class(remove_error_code(code)), MPI_ERR_ARG) << "it still has a text";
   EXPECT_EQ(remove_error_string(code), MPI_SUCCESS);
+  EXPECT_EQ(error_class(remove_error_string(code)), MPI_ERR_ARG);
   EXPECT_EQ(text_of(code), "");
   EXPECT_EQ(remove_error_code(code), MPI_SUCCESS);
   EXPECT_EQ(remove_error_class(own_class), MPI_SUCCESS);
