@@ -34,12 +34,15 @@ bool NewType::cover(int64_t displacement, int64_t count, int64_t stride, const D
     covered_data_ = true;
     alignment_ = std::max(alignment_, old.alignment);
   }
-  if (!old.marked) return true;
   int64_t reach, lb, ub;
   if (__builtin_mul_overflow(count - 1, stride, &reach) || __builtin_add_overflow(displacement, old.lb, &lb) ||
       __builtin_add_overflow(lb, old.extent, &ub) || __builtin_add_overflow(lb, std::min<int64_t>(0, reach), &lb) ||
       __builtin_add_overflow(ub, std::max<int64_t>(0, reach), &ub))
     return false;
+  if (!old.marked) {
+    if (old.layout) padded_ub_ = std::max(padded_ub_, ub);
+    return true;
+  }
   lb_ = marked_ ? std::min(lb_, lb) : lb;
   ub_ = marked_ ? std::max(ub_, ub) : ub;
   marked_ = true;
@@ -60,10 +63,12 @@ int NewType::finish(LayoutRef layout, Datatype*& result) noexcept {
     t.lb = lb_;
     if (__builtin_sub_overflow(ub_, lb_, &t.extent)) return too_large();
   } else {
-    // The extent is padded as in an array of C structures. \see MPI-5.0 §5.1 (definition of ub)
+    // The extent is padded as in an array of C structures (MPI-5.0 §5.1, definition of ub), and the padding of an
+    // element belongs to the whole: bounds computed from the element's extent, as users do, stay inside.
     t.lb = t.true_lb;
-    int64_t padded;
-    if (__builtin_add_overflow(t.true_extent, alignment_ - 1, &padded)) return too_large();
+    int64_t padded = t.true_extent;
+    if (layout && padded_ub_ > layout->high && __builtin_sub_overflow(padded_ub_, t.lb, &padded)) return too_large();
+    if (__builtin_add_overflow(padded, alignment_ - 1, &padded)) return too_large();
     t.extent = padded - padded % alignment_;
   }
   t.layout = layout.take();

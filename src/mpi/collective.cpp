@@ -108,7 +108,7 @@ template <typename Form>
 static int gather_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                      void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
   if (comm.inter) [[unlikely]] return no_intercommunicator(name);
-  if (const int code = aliased(comm.rank == root, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
+  if (const int code = aliased(sendcount != 0 && comm.rank == root, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
   return form(comm, name, [&](Steps& s) {
     coll::gather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   });
@@ -135,7 +135,7 @@ static int gatherv_as(Form form, const char* name, const void* sendbuf, MPI_Coun
                       Comm& comm) {
   if (comm.inter) [[unlikely]] return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = aliased(comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = aliased(sendcount != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
   if ((code = (comm.rank == root ? bad_counts(comm, recvcounts, displs, "recvcounts") : MPI_SUCCESS)) != MPI_SUCCESS) [[unlikely]] return code;
   return form(comm, name, [&](Steps& s) {
     coll::gatherv(s, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root);
@@ -162,7 +162,7 @@ template <typename Form>
 static int scatter_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                       void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
   if (comm.inter) [[unlikely]] return no_intercommunicator(name);
-  if (const int code = aliased(comm.rank == root, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
+  if (const int code = aliased(recvcount != 0 && comm.rank == root, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
   return form(comm, name, [&](Steps& s) {
     coll::scatter(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   });
@@ -189,7 +189,7 @@ static int scatterv_as(Form form, const char* name, const void* sendbuf, CountAr
                        Comm& comm) {
   if (comm.inter) [[unlikely]] return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = aliased(comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = aliased(recvcount != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
   if ((code = (comm.rank == root ? bad_counts(comm, sendcounts, displs, "sendcounts") : MPI_SUCCESS)) != MPI_SUCCESS) [[unlikely]] return code;
   return form(comm, name, [&](Steps& s) {
     coll::scatterv(s, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root);

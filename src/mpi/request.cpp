@@ -1,6 +1,8 @@
 // MPI-5.0 §3.7, §3.9, §13.2: completing, freeing and starting requests; generalized requests.
 #include "mpi/request.hpp"
 
+#include <utility>
+
 #include "core/status.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
@@ -30,6 +32,7 @@ void set_empty(MPI_Status* status) noexcept {
   if (status == MPI_STATUS_IGNORE) return;
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
+  status->MPI_ERROR = MPI_SUCCESS;  // part of an empty status, unlike of others (MPI-5.0 §3.7.3)
   set_status_bytes(*status, 0);
   set_status_cancelled(*status, false);
 }
@@ -48,6 +51,9 @@ int describe(Request& r, MPI_Status* status) noexcept {
   return r.error;
 }
 
+/// Calls the free callback of a generalized request. Returns its error code.
+int free_generalized(Request& r) noexcept;
+
 /// Ends a complete request: status, handle, memory. `comm` is whom to blame for an error.
 int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = nullptr) noexcept {
   if (is_inactive(r)) {
@@ -55,6 +61,10 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
     return MPI_SUCCESS;
   }
   int code = describe(r, status);
+  if (r.type == Request::Type::generalized) {
+    const int freed = free_generalized(r);
+    if (!code) code = freed;
+  }
   if (comm && !*comm) *comm = r.comm;
   if (!r.persistent) *handle = MPI_REQUEST_NULL;
   r.error = MPI_SUCCESS;
@@ -352,6 +362,11 @@ struct Generalized {
   void* extra;
 };
 
+int free_generalized(Request& r) noexcept {
+  auto& g = *static_cast<Generalized*>(r.data);
+  return g.free ? std::exchange(g.free, nullptr)(g.extra) : MPI_SUCCESS;
+}
+
 const RequestOps generalized_ops{
     .start = nullptr,
     .cancel =
@@ -369,9 +384,8 @@ const RequestOps generalized_ops{
         },
     .free =
         [](Request& r) {
-          auto* g = static_cast<Generalized*>(r.data);
-          if (g->free) g->free(g->extra);
-          delete g;
+          free_generalized(r);  // nobody is there to hear of an error: the request was given back before it was complete
+          delete static_cast<Generalized*>(r.data);
         },
 };
 

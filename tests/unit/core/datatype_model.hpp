@@ -26,6 +26,8 @@ struct Type {
   std::vector<Entry> map;
   bool marked = false;
   int64_t marked_lb = 0, marked_ub = 0;
+  bool padded = false;    ///< unmarked types were appended; the farthest of their upper bounds, with their padding:
+  int64_t padded_ub = 0;  ///< a type may be used wherever an array of its elements fits
 
   [[nodiscard]] int64_t size() const {
     int64_t n = 0;
@@ -47,12 +49,18 @@ struct Type {
     if (marked) return marked_ub - marked_lb;
     int64_t k = 1;
     for (const Entry& e : map) k = std::max<int64_t>(k, basic_info(e.basic).alignment);
-    return (true_ub() - true_lb() + k - 1) / k * k;
+    return (std::max(true_ub(), padded ? padded_ub : true_ub()) - true_lb() + k - 1) / k * k;
   }
   /// Appends `other` displaced by `at`.
   void append(const Type& other, int64_t at) {
     for (const Entry& e : other.map) map.push_back({at + e.at, e.basic});
-    if (!other.marked) return;
+    if (!other.marked) {
+      if (other.map.empty()) return;
+      const int64_t ub = at + other.lb() + other.extent();
+      padded_ub = padded ? std::max(padded_ub, ub) : ub;
+      padded = true;
+      return;
+    }
     marked_lb = marked ? std::min(marked_lb, at + other.marked_lb) : at + other.marked_lb;
     marked_ub = marked ? std::max(marked_ub, at + other.marked_ub) : at + other.marked_ub;
     marked = true;
