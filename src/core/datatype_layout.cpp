@@ -18,6 +18,11 @@ class Checked {
     bad_ |= __builtin_add_overflow(a, b, &r);
     return r;
   }
+  int64_t sub(int64_t a, int64_t b) noexcept {
+    int64_t r = 0;
+    bad_ |= __builtin_sub_overflow(a, b, &r);
+    return r;
+  }
   int64_t mul(int64_t a, int64_t b) noexcept {
     int64_t r = 0;
     bad_ |= __builtin_mul_overflow(a, b, &r);
@@ -333,12 +338,16 @@ bool SequenceBuilder::add(int64_t offset, int64_t count, int64_t stride, const L
   if (!layout || count == 0) return true;
   ++added_;
   {
-    Checked c;  // addresses are proved to fit here, once: what follows adds without checks
+    // Addresses, and distances between them, are proved to fit here, once: what follows calculates without checks.
+    Checked c;
     const int64_t reach = c.mul(count - 1, stride);
-    c.add(c.add(offset, layout->low), std::min<int64_t>(0, reach));
-    c.add(c.add(offset, layout->high), std::max<int64_t>(0, reach));
+    const int64_t low = c.add(c.add(offset, layout->low), std::min<int64_t>(0, reach));
+    const int64_t high = c.add(c.add(offset, layout->high), std::max<int64_t>(0, reach));
     c.add(offset, layout->offset);
     c.mul(count, layout->size);
+    low_ = size_ ? std::min(low_, low) : low;
+    high_ = size_ ? std::max(high_, high) : high;
+    c.sub(high_, low_);
     if (!c.ok()) return false;
   }
   return append(offset, count, stride, layout);

@@ -136,6 +136,7 @@ class SequenceBuilder {
   Part* parts_ = nullptr;
   std::int64_t size_ = 0, capacity_ = 0;
   std::int64_t taken_apart_ = 0, added_ = 0;
+  std::int64_t low_ = 0, high_ = 0;  // bounds of what was added
 };
 
 }  // namespace heddle
