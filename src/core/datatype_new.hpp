@@ -35,7 +35,7 @@ class NewType {
  private:
   Datatype* type_;
   bool marked_ = false, covered_data_ = false;
-  std::int64_t lb_ = 0, ub_ = 0;    ///< of the covered types with explicit bounds
+  std::int64_t lb_ = 0, ub_ = 0;        ///< of the covered types with explicit bounds
   std::int64_t padded_ub_ = INT64_MIN;  ///< of the others, with their padding
   BasicType basic_ = 0;
   std::uint8_t alignment_ = 1;
