@@ -72,6 +72,22 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
   return code;
 }
 
+/// The common end, without looking into anything special: an operation that is complete, not persistent, without error. False
+/// when it is not that simple.
+inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
+  // Acquire pairs with `complete`: the status and the received data are ours.
+  if (r.state.load(std::memory_order_acquire) != Request::done_bit || r.persistent || r.ops || r.error) return false;
+  if (status != MPI_STATUS_IGNORE) {
+    status->MPI_SOURCE = r.source;
+    status->MPI_TAG = r.tag;
+    set_status_bytes(*status, r.bytes);
+    set_status_cancelled(*status, r.cancelled);
+  }
+  *handle = MPI_REQUEST_NULL;
+  if (r.vci) r.vci->requests.release(&r);
+  return true;
+}
+
 /// The requests of an array, seen one by one. Null handles count as complete and empty.
 struct Seen {
   Request* request;  ///< nullptr: MPI_REQUEST_NULL
@@ -172,7 +188,8 @@ int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices,
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
   Request* r = resolve<Request>(*request);
-  if (!r) return check::raise_blamed(bad_request(), "MPI_Wait");
+  if (!r) [[unlikely]] return check::raise_blamed(bad_request(), "MPI_Wait");
+  if (conclude_simply(*r, request, status)) [[likely]] return MPI_SUCCESS;
   wait_until(r->vci, [r] { return r->is_done(); });
   Comm* comm = nullptr;
   const int code = conclude(*r, request, status, &comm);
@@ -183,7 +200,8 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   *flag = 1;
   if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
   Request* r = resolve<Request>(*request);
-  if (!r) return check::raise_blamed(bad_request(), "MPI_Test");
+  if (!r) [[unlikely]] return check::raise_blamed(bad_request(), "MPI_Test");
+  if (conclude_simply(*r, request, status)) [[likely]] return MPI_SUCCESS;
   if (!r->is_done()) {
     progress_for_test(*r->vci);
     if (!r->is_done()) return *flag = 0, MPI_SUCCESS;

@@ -64,31 +64,50 @@ void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, D
   retain(datatype);
 }
 
-/// A self message: matched here and copied straight into the receive buffer, or kept.
-void launch_self(VciGuard& guard, Request& send) noexcept {
-  Vci& vci = guard.vci();
-  if (auto* posted = static_cast<Request*>(vci.matcher.take_posted(send.pattern))) {
-    copy_typed(send.buffer, send.count, *send.datatype, posted->buffer, posted->count, *posted->datatype);
-    proto::set_received(*posted, send.capacity, send.pattern.source, send.pattern.tag);
-    complete(*posted, guard);
-    complete(send, guard);
+/// Copies a message to the receive that it matched. Contiguous on both sides is one branch and one copy.
+inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype& type, std::uint64_t bytes, Request& receive) noexcept {
+  if (type.contiguous && receive.datatype->contiguous) [[likely]] {
+    const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
+    const auto* from = static_cast<const std::byte*>(buffer) + type.true_lb;
+    auto* to = static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb;
+    if (from != to && n) std::memmove(to, from, n);
     return;
   }
-  const bool copy = static_cast<SendMode>(send.mode) != SendMode::synchronous && send.capacity <= limits.self_eager &&
-                    vci.unexpected_bytes <= limits.unexpected;
-  Unexpected* message = proto::new_unexpected(vci, copy ? send.capacity : 0);
+  copy_typed(buffer, count, type, receive.buffer, receive.count, *receive.datatype);
+}
+
+/// A message to the own process, without a request: matched here and copied straight into the receive buffer, or kept as a copy.
+/// False when it must wait for its receive.
+inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, const match::Pattern& key,
+                          SendMode mode) noexcept {
+  Vci& vci = guard.vci();
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
+  if (auto* receive = static_cast<Request*>(vci.matcher.take_posted(key))) [[likely]] {
+    copy_to_receive(buffer, count, type, bytes, *receive);
+    proto::set_received(*receive, bytes, key.source, key.tag);
+    complete(*receive, guard);
+    return true;
+  }
+  if (mode == SendMode::synchronous || bytes > limits.self_eager || vci.unexpected_bytes > limits.unexpected) return false;
+  Unexpected* message = proto::new_unexpected(vci, bytes);
+  message->key = key;
+  message->bytes = bytes;
+  PackCursor cursor;
+  pack(buffer, count, type, cursor, message->payload(), bytes);
+  proto::keep(vci, *message);
+  return true;
+}
+
+/// The same with a request: a message that cannot be copied waits for its receive with a pointer to its buffer.
+void launch_self(VciGuard& guard, Request& send) noexcept {
+  const auto mode = static_cast<SendMode>(send.mode);
+  if (try_send_self(guard, send.buffer, send.count, *send.datatype, send.pattern, mode)) return complete(send, guard);
+  Unexpected* message = proto::new_unexpected(guard.vci(), 0);
   message->key = send.pattern;
   message->bytes = send.capacity;
-  if (copy) {
-    message->form = Unexpected::Form::eager;
-    PackCursor cursor;
-    pack(send.buffer, send.count, *send.datatype, cursor, message->payload(), send.capacity);
-  } else {
-    message->form = Unexpected::Form::local;
-    message->sender = &send;
-  }
-  proto::keep(vci, *message);
-  if (copy) complete(send, guard);
+  message->form = Unexpected::Form::local;
+  message->sender = &send;
+  proto::keep(guard.vci(), *message);
 }
 
 /// The general send, with a request: any mode, any datatype, any size.
@@ -121,14 +140,12 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
   return send;
 }
 
-/// The fast path: a small contiguous message to another process of the node. No lock, no allocation.
-inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, int dest, int tag, const Comm& comm, Space space,
+/// The fast path to another process of the node: a small contiguous message. No lock, no allocation.
+inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, Address to, int tag, const Comm& comm, Space space,
                      SendMode mode) noexcept {
   if (mode == SendMode::synchronous || !type.contiguous) return false;
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
   if (bytes > limits.eager) return false;
-  const Address to = comm.address(dest);
-  if (to.process == runtime.self) return false;
   shm::Peer* peer = shm::find(to.process);
   if (!peer) [[unlikely]] return false;
   shm::Port* port = peer->port(to.vci);
@@ -146,15 +163,20 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
 Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, Space space,
                SendMode mode) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  if (try_send(buffer, count, type, dest, tag, comm, space, mode)) [[likely]] return &completed_send;
+  const Address to = comm.address(dest);
+  const bool self = to.process == runtime.self;
+  if (!self && try_send(buffer, count, type, to, tag, comm, space, mode)) [[likely]] return &completed_send;
   VciGuard guard(home_vci(comm));
+  if (self && try_send_self(guard, buffer, count, type, {context_of(comm, space), comm.rank, tag}, mode)) return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
                Space space) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  if (try_send(buffer, count, type, dest, tag, comm, space, SendMode::standard)) [[likely]] return &completed_send;
+  const Address to = comm.address(dest);
+  if (to.process != runtime.self && try_send(buffer, count, type, to, tag, comm, space, SendMode::standard)) [[likely]]
+    return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
 }
 

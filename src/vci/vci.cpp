@@ -116,13 +116,24 @@ bool progress(VciGuard& guard) noexcept {
   return worked;
 }
 
-bool has_backlog() noexcept {
+namespace {
+template <typename Is>
+bool any_vci(Is&& is) noexcept {
   const unsigned used = pool_used.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     Vci* vci = pool_table[i].load(std::memory_order_acquire);
-    if (vci && (vci->backlogged.load(std::memory_order_relaxed) || vci->moving.load(std::memory_order_relaxed))) return true;
+    if (vci && is(*vci)) return true;
   }
   return false;
+}
+}  // namespace
+
+bool has_backlog() noexcept {
+  return any_vci([](Vci& v) { return v.backlogged.load(std::memory_order_relaxed) || v.moving.load(std::memory_order_relaxed); });
+}
+
+bool has_open_transfers() noexcept {
+  return any_vci([](Vci& v) { return v.open_transfers.load(std::memory_order_relaxed) != 0; });
 }
 
 bool progress_all() noexcept {

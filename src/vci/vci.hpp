@@ -62,6 +62,7 @@ class Vci {
   alignas(sync::cache_line) sync::Lock lock;
   alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records in `backlog`; senders look before they push
   std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
+  std::atomic<std::uint32_t> open_transfers{0};  ///< large messages that are not through, waiting ones too; MPI_Finalize looks
   const unsigned index;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
@@ -111,6 +112,9 @@ bool progress_all() noexcept;
 
 /// True when some VCI has records that a full ring refused, or a stream that waits for room.
 bool has_backlog() noexcept;
+
+/// True when large messages of this process are not through yet, in either direction.
+bool has_open_transfers() noexcept;
 
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 inline bool poll(Vci& vci) noexcept {

@@ -204,7 +204,7 @@ bool Peer::probe_cma() noexcept {
   const auto* head = reinterpret_cast<RegionHeader*>(region.base);
   std::uint64_t value = 0;
   const bool works = use_cma.value() && cma_read(pid, &value, head->probe_address, sizeof value) && value == head->probe_value;
-  if (!works && use_cma.value())
+  if (!works && use_cma.value() && errno != ESRCH)
     HEDDLE_NOTICE_ONCE("the kernel does not let ranks read each other's memory (CMA: %s); large messages are copied twice. "
                        "Containers: allow ptrace (--cap-add SYS_PTRACE) or the process_vm_readv system call.",
                        std::strerror(errno));
