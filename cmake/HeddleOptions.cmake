@@ -27,7 +27,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 
 option(HEDDLE_WERROR "Treat warnings in Heddle's own code as errors" OFF)
-add_compile_options(-Wall -Wextra -fno-omit-frame-pointer)
+add_compile_options(-Wall -Wextra)
 if(HEDDLE_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -84,6 +84,17 @@ void Table<Bin>::make_room() noexcept {
 template class Table<PostedBin>;
 template class Table<ArrivalBin>;
 
+Posted* Matcher::take_posted_among_wildcards(const Pattern& message) noexcept {
+  Posted* best = nullptr;
+  for (unsigned form = exact; form < forms; ++form) {
+    PostedBin* bin = posted_table_.find(with_form(message, form));
+    Posted* first = bin ? bin->queue.front() : nullptr;
+    if (first && (!best || first->sequence < best->sequence)) best = first;
+  }
+  if (best) remove_posted(*best);
+  return best;
+}
+
 void Matcher::enter(Arrival& message, unsigned form) noexcept {
   ArrivalBin* bin = arrivals_.get(with_form(message.key, form));
   message.bins[form] = bin;

@@ -103,21 +103,21 @@ struct ArrivalBin {
 /// All receives and all unexpected messages of a VCI. Guarded by the VCI.
 ///
 /// Order (MPI-5.0 §3.5): a message takes the earliest posted receive that matches it, a receive the earliest message.
-/// Cost: a message looks into one bin per form that has posted receives (usually one); a receive into one bin. Neither grows with
+/// Cost: a message looks into one bin, or while receives with wildcards are posted into four; a receive into one. Neither grows with
 /// the number outstanding. The indexes of unexpected messages by wildcard form are kept only from the first such receive on.
 class Matcher {
  public:
   /// Takes the earliest posted receive that matches a message, or nullptr.
   Posted* take_posted(const Pattern& message) noexcept {
-    Posted* best = nullptr;
-    for (unsigned form = exact; form < forms; ++form) {
-      if (!posted_[form]) continue;
-      PostedBin* bin = posted_table_.find(with_form(message, form));
-      Posted* first = bin ? bin->queue.front() : nullptr;
-      if (first && (!best || first->sequence < best->sequence)) best = first;
+    if (wildcards_posted_) return take_posted_among_wildcards(message);
+    PostedBin* bin = posted_table_.find(message);
+    if (!bin) return nullptr;
+    Posted* first = bin->queue.pop_front();
+    if (first) {
+      first->bin = nullptr;
+      --exact_posted_;
     }
-    if (best) remove_posted(*best);
-    return best;
+    return first;
   }
 
   /// Adds a receive that no unexpected message matched.
@@ -125,14 +125,14 @@ class Matcher {
     receive.sequence = next_sequence_++;
     receive.bin = posted_table_.get(receive.pattern);
     receive.bin->queue.push_back(&receive);
-    ++posted_[form_of(receive.pattern)];
+    ++(form_of(receive.pattern) == exact ? exact_posted_ : wildcards_posted_);
   }
 
   /// Withdraws a posted receive (cancel, or taken by a message). \pre receive.bin
   void remove_posted(Posted& receive) noexcept {
     receive.bin->queue.remove(&receive);
     receive.bin = nullptr;
-    --posted_[form_of(receive.pattern)];
+    --(form_of(receive.pattern) == exact ? exact_posted_ : wildcards_posted_);
   }
 
   /// The earliest unexpected message that a receive of this pattern would take, left in place; or nullptr.
@@ -155,14 +155,15 @@ class Matcher {
   void remove_arrival(Arrival& message) noexcept;
 
   [[nodiscard]] std::size_t unexpected() const noexcept { return unexpected_; }
-  [[nodiscard]] std::size_t posted() const noexcept { return posted_[0] + posted_[1] + posted_[2] + posted_[3]; }
+  [[nodiscard]] std::size_t posted() const noexcept { return exact_posted_ + wildcards_posted_; }
   [[nodiscard]] Arrival* first_arrival() const noexcept { return all_.front(); }
 
  private:
+  Posted* take_posted_among_wildcards(const Pattern& message) noexcept;
   void enter(Arrival& message, unsigned form) noexcept;
   void build_index(unsigned form) noexcept;
 
-  std::size_t posted_[forms] = {};
+  std::size_t exact_posted_ = 0, wildcards_posted_ = 0;
   std::uint64_t next_sequence_ = 0;
   Table<PostedBin> posted_table_;
 

@@ -107,7 +107,8 @@ int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int
 }  // namespace
 
 int Send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
-  return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::standard);
+  Request* started = isend(buf, count, datatype, dest, tag, comm);
+  return started->vci ? wait(started) : MPI_SUCCESS;
 }
 int Ssend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
   return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous);
@@ -117,11 +118,12 @@ int Rsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int ta
 }
 
 int Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Status* status) {
-  return wait(irecv(buf, count, datatype, source, tag, comm, Space::user), status);
+  return wait(irecv(buf, count, datatype, source, tag, comm), status);
 }
 
 int Isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  return start_send(buf, count, datatype, dest, tag, comm, SendMode::standard, request);
+  *request = to_handle(isend(buf, count, datatype, dest, tag, comm));
+  return MPI_SUCCESS;
 }
 int Issend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
   return start_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous, request);
@@ -131,7 +133,7 @@ int Irsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int t
 }
 
 int Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
-  *request = to_handle(irecv(buf, count, datatype, source, tag, comm, Space::user));
+  *request = to_handle(irecv(buf, count, datatype, source, tag, comm));
   return MPI_SUCCESS;
 }
 

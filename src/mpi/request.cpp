@@ -76,7 +76,8 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
 /// when it is not that simple.
 inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
   // Acquire pairs with `complete`: the status and the received data are ours.
-  if (r.state.load(std::memory_order_acquire) != Request::done_bit || r.persistent || r.ops || r.error) return false;
+  if (r.state.load(std::memory_order_acquire) != Request::done_bit) return false;
+  if (r.persistent | r.cancelled || r.ops || r.error || (r.datatype && !r.datatype->builtin)) [[unlikely]] return false;
   if (status != MPI_STATUS_IGNORE) {
     status->MPI_SOURCE = r.source;
     status->MPI_TAG = r.tag;
@@ -84,7 +85,12 @@ inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status)
     set_status_cancelled(*status, r.cancelled);
   }
   *handle = MPI_REQUEST_NULL;
-  if (r.vci) r.vci->requests.release(&r);
+  if (!r.vci) return true;  // the shared request of a send that finished at once
+  r.source = MPI_ANY_SOURCE;
+  r.tag = MPI_ANY_TAG;
+  r.bytes = 0;
+  r.datatype = nullptr;
+  r.vci->requests.release(&r);
   return true;
 }
 
@@ -139,7 +145,9 @@ int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcep
     MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
     Request* r = see(requests[i]).request;
     int code = MPI_SUCCESS;
-    if (r) {
+    if (r && conclude_simply(*r, &requests[i], status)) {
+      // nothing more to do
+    } else if (r) {
       Comm* whose = nullptr;
       code = conclude(*r, &requests[i], status, &whose);
       if (code && !failed) {
@@ -185,15 +193,33 @@ int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices,
 
 }  // namespace
 
+namespace {
+
+[[gnu::noinline]] int wait_slowly(Request& r, MPI_Request* request, MPI_Status* status) noexcept {
+  wait_until(r.vci, [&r] { return r.is_done(); });
+  Comm* comm = nullptr;
+  const int code = conclude(r, request, status, &comm);
+  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Wait") : code;
+}
+
+[[gnu::noinline]] int test_slowly(Request& r, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+  if (!r.is_done()) {
+    progress_for_test(*r.vci);
+    if (!r.is_done()) return *flag = 0, MPI_SUCCESS;
+  }
+  Comm* comm = nullptr;
+  const int code = conclude(r, request, status, &comm);
+  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Test") : code;
+}
+
+}  // namespace
+
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
   Request* r = resolve<Request>(*request);
   if (!r) [[unlikely]] return check::raise_blamed(bad_request(), "MPI_Wait");
   if (conclude_simply(*r, request, status)) [[likely]] return MPI_SUCCESS;
-  wait_until(r->vci, [r] { return r->is_done(); });
-  Comm* comm = nullptr;
-  const int code = conclude(*r, request, status, &comm);
-  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Wait") : code;
+  return wait_slowly(*r, request, status);
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -202,13 +228,7 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Request* r = resolve<Request>(*request);
   if (!r) [[unlikely]] return check::raise_blamed(bad_request(), "MPI_Test");
   if (conclude_simply(*r, request, status)) [[likely]] return MPI_SUCCESS;
-  if (!r->is_done()) {
-    progress_for_test(*r->vci);
-    if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
-  }
-  Comm* comm = nullptr;
-  const int code = conclude(*r, request, status, &comm);
-  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Test") : code;
+  return test_slowly(*r, request, flag, status);
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {

@@ -6,6 +6,8 @@
 #include "core/comm.hpp"
 #include "core/datatype.hpp"
 #include "vci/request.hpp"
+#include "vci/vci.hpp"
+#include "vci/wait.hpp"
 
 namespace heddle {
 
@@ -20,6 +22,9 @@ enum class Space : std::uint8_t { user = 0, collective = 1 };
 Request* isend(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
                SendMode mode = SendMode::standard) noexcept;
 Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+/// The same in the user's space and standard mode: the path of MPI_Isend and MPI_Irecv, with all arguments in registers.
+Request* isend(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm) noexcept;
+Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm) noexcept;
 
 /// The same for code that already holds the communicator's home VCI (continuations, schedules in the progress engine).
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
@@ -59,15 +64,34 @@ int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type,
              MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 
 /// A request that the library completes itself (collective schedules, generalized requests): allocated from the pool of `vci`.
-Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept;
+/// \pre the VCI is held.
+inline Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
+  Request* r = vci.requests.allocate(&vci);  // in its default state but for what describes the operation
+  r->state.store(Request::active, std::memory_order_relaxed);
+  r->type = type;
+  r->comm = comm;
+  return r;
+}
 /// Marks `request` complete, wakes whoever waits for it, queues its continuation. `status` fields are set before. The guard is
 /// the request's VCI.
-void complete(Request& request, VciGuard& guard) noexcept;
+inline void complete(Request& request, VciGuard& guard) noexcept;
 /// The same from a thread that holds nothing (MPI_Grequest_complete).
 void complete_from_outside(Request& request) noexcept;
 
 /// Holds the home VCI of a communicator for the lifetime of the object (no lock below MPI_THREAD_MULTIPLE).
 /// `VciGuard guard(home_vci(comm));`
-Vci& home_vci(const Comm& comm) noexcept;
+inline Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.vci); }
+
+namespace detail {
+/// `complete` for requests with a continuation, freed by their user, or that hold a derived datatype.
+void complete_specially(Request& request, VciGuard& guard) noexcept;
+}
+
+inline void complete(Request& r, VciGuard& guard) noexcept {
+  if (r.continuation || r.user_freed || (r.datatype && !r.datatype->builtin)) [[unlikely]]
+    return detail::complete_specially(r, guard);
+  r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
+  if (runtime.threads) wake_sleepers();
+}
 
 }  // namespace heddle

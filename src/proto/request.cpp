@@ -8,28 +8,6 @@
 
 namespace heddle {
 
-Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.vci); }
-
-Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
-  Request* r = vci.requests.allocate();
-  r->state.store(Request::active, std::memory_order_relaxed);
-  r->type = type;
-  r->persistent = r->cancelled = r->user_freed = false;
-  r->vci = &vci;
-  r->comm = comm;
-  r->ops = nullptr;
-  r->data = nullptr;
-  r->continuation = nullptr;
-  r->source = MPI_ANY_SOURCE;
-  r->tag = MPI_ANY_TAG;
-  r->error = MPI_SUCCESS;
-  r->bytes = 0;
-  r->datatype = nullptr;
-  r->transfer = nullptr;
-  r->bin = nullptr;
-  return r;
-}
-
 namespace {
 
 /// Sends whose request the user gave back before they were complete: MPI_Finalize waits for them. Relaxed: the waiter makes
@@ -40,14 +18,23 @@ std::atomic<std::int64_t> freed_sends{0};
 void recycle(Request& r) noexcept {
   if (r.ops && r.ops->free) r.ops->free(r);
   if (r.datatype) release(*r.datatype);
-  r.datatype = nullptr;
   if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv)) release_comm(r.comm);
+  // Back to the default state, which `new_request` relies on.
+  r.persistent = r.cancelled = r.user_freed = false;
+  r.ops = nullptr;
+  r.data = nullptr;
+  r.continuation = nullptr;
+  r.source = MPI_ANY_SOURCE;
+  r.tag = MPI_ANY_TAG;
+  r.error = MPI_SUCCESS;
+  r.bytes = 0;
+  r.datatype = nullptr;
   r.vci->requests.release(&r);
 }
 
 }  // namespace
 
-void complete(Request& r, VciGuard& guard) noexcept {
+void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
   if (!r.persistent && r.datatype) {
     release(*r.datatype);
     r.datatype = nullptr;

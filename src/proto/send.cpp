@@ -158,17 +158,44 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   return true;
 }
 
+/// A message to the own process. Out of line, so that the path to another process keeps its registers.
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  VciGuard guard(home_vci(comm));
+  if (try_send_self(guard, buffer, count, type, {context_of(comm, space), comm.rank, tag}, mode)) return &completed_send;
+  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+}
+
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_slowly(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  VciGuard guard(home_vci(comm));
+  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+}
+
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_to_node(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  if (try_send(buffer, count, type, comm.address(dest), tag, comm, space, mode)) [[likely]] return &completed_send;
+  return send_slowly<space, mode>(buffer, count, type, dest, tag, comm);
+}
+
+template <Space space, SendMode mode>
+inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
+  if (comm.address(dest).process == runtime.self) return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
+  return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
+}
+
 }  // namespace
+
+Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  return send<Space::user, SendMode::standard>(buffer, count, type, dest, tag, comm);
+}
 
 Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, Space space,
                SendMode mode) noexcept {
-  if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  const Address to = comm.address(dest);
-  const bool self = to.process == runtime.self;
-  if (!self && try_send(buffer, count, type, to, tag, comm, space, mode)) [[likely]] return &completed_send;
-  VciGuard guard(home_vci(comm));
-  if (self && try_send_self(guard, buffer, count, type, {context_of(comm, space), comm.rank, tag}, mode)) return &completed_send;
-  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+  if (space == Space::collective) return send<Space::collective, SendMode::standard>(buffer, count, type, dest, tag, comm);
+  if (mode == SendMode::synchronous) return send<Space::user, SendMode::synchronous>(buffer, count, type, dest, tag, comm);
+  return send<Space::user, SendMode::standard>(buffer, count, type, dest, tag, comm);  // ready: the receive is there, nothing to gain
 }
 
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
@@ -212,30 +239,47 @@ void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint
 Request* completed_request() noexcept { return &completed_send; }
 Request* null_receive() noexcept { return &completed_null_receive; }
 
+namespace {
+
+inline void match_or_post(Vci& vci, VciGuard& guard, Request& receive) noexcept {
+  if (vci.matcher.unexpected()) [[unlikely]] {
+    if (auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival(receive.pattern))) {
+      vci.matcher.remove_arrival(*message);
+      return proto::consume(guard, receive, *message);
+    }
+  }
+  vci.matcher.post(receive);
+}
+
+template <Space space>
+inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
+  Request* r = new_request(guard.vci(), Request::Type::recv, &comm);
+  fill(*r, Request::Type::recv, buffer, count, type, source, tag, comm, space, SendMode::standard);
+  match_or_post(guard.vci(), guard, *r);
+  return r;
+}
+
+}  // namespace
+
+Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
+  if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
+  VciGuard guard(home_vci(comm));
+  return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
+}
+
 Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,
                Space space) noexcept {
   if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
-  Request* receive = new_request(guard.vci(), Request::Type::recv, &comm);
-  fill(*receive, Request::Type::recv, buffer, count, type, source, tag, comm, space, SendMode::standard);
-  start_receive(guard, *receive);
-  return receive;
+  return space == Space::user ? receive<Space::user>(guard, buffer, count, type, source, tag, comm)
+                              : receive<Space::collective>(guard, buffer, count, type, source, tag, comm);
 }
 
 Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, Space space) noexcept {
-  if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
   VciGuard guard(home_vci(comm));
   return irecv(guard, buffer, count, type, source, tag, comm, space);
 }
 
-void start_receive(VciGuard& guard, Request& receive) noexcept {
-  Vci& vci = guard.vci();
-  if (auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival(receive.pattern))) {
-    vci.matcher.remove_arrival(*message);
-    proto::consume(guard, receive, *message);
-    return;
-  }
-  vci.matcher.post(receive);
-}
+void start_receive(VciGuard& guard, Request& receive) noexcept { match_or_post(guard.vci(), guard, receive); }
 
 void start_send(VciGuard& guard, Request& send) noexcept {
   if (int code = launch_send(guard, send)) {

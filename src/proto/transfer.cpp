@@ -46,12 +46,11 @@ void unlink(Vci& vci, Transfer& t) noexcept {
   vci.moving.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Transfer* new_transfer(Vci& vci, Request& request) noexcept {
+Transfer* new_transfer(Request& request) noexcept {
   auto* t = new (std::nothrow) Transfer;
   if (!t) sys::fatal("no memory for a large message");
   t->request = &request;
   request.transfer = t;
-  vci.open_transfers.fetch_add(1, std::memory_order_relaxed);
   return t;
 }
 
@@ -66,7 +65,6 @@ void finish(VciGuard& guard, Transfer& t) noexcept {
   if (t.link.next) unlink(guard.vci(), t);
   if (t.own_copy >= 0) guard.vci().free_copies |= std::uint64_t{1} << t.own_copy;
   request.transfer = nullptr;
-  guard.vci().open_transfers.fetch_sub(1, std::memory_order_relaxed);
   delete &t;
   complete(request, guard);
 }
@@ -151,7 +149,7 @@ bool data_step(VciGuard& guard, Transfer& t) noexcept {
 void send_offer(VciGuard& guard, Request& send) noexcept {
   const Address to = send.comm->address(send.peer);
   shm::Peer& peer = peer_of(to.process);
-  Transfer* t = new_transfer(guard.vci(), send);
+  Transfer* t = new_transfer(send);
   t->peer = &peer;
   t->lane = to.vci;
   t->bytes = send.capacity;
@@ -180,7 +178,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
 
 void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane, int source, int tag) noexcept {
   set_received(receive, offer.bytes, source, tag);
-  Transfer* t = new_transfer(guard.vci(), receive);
+  Transfer* t = new_transfer(receive);
   t->peer = &peer_of(offer.process);
   t->lane = lane;
   t->other = offer.request;

@@ -32,7 +32,9 @@ class List {
 
   T* pop_front() noexcept {
     T* item = head_;
-    if (item) remove(item);
+    if (!item) return nullptr;
+    head_ = (item->*link).next;
+    if (head_) (head_->*link).prev = nullptr; else tail_ = nullptr;
     return item;
   }
 

@@ -34,7 +34,7 @@ unsigned configured_vcis() noexcept {
   return wanted < 1 ? 1 : wanted > 64 ? 64 : static_cast<unsigned>(wanted);
 }
 
-void RequestCache::refill() noexcept {
+void RequestCache::refill(Vci* vci) noexcept {
   // Acquire pairs with release's push.
   free_ = returned_.exchange(nullptr, std::memory_order_acquire);
   for (int i = 0; !free_ || i < 31; ++i) {
@@ -44,6 +44,7 @@ void RequestCache::refill() noexcept {
       if (free_) return;
       sys::fatal("no memory for a request");
     }
+    request->vci = vci;
     request->next = free_;
     free_ = request;
   }
@@ -116,24 +117,13 @@ bool progress(VciGuard& guard) noexcept {
   return worked;
 }
 
-namespace {
-template <typename Is>
-bool any_vci(Is&& is) noexcept {
+bool has_backlog() noexcept {
   const unsigned used = pool_used.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     Vci* vci = pool_table[i].load(std::memory_order_acquire);
-    if (vci && is(*vci)) return true;
+    if (vci && (vci->backlogged.load(std::memory_order_relaxed) || vci->moving.load(std::memory_order_relaxed))) return true;
   }
   return false;
-}
-}  // namespace
-
-bool has_backlog() noexcept {
-  return any_vci([](Vci& v) { return v.backlogged.load(std::memory_order_relaxed) || v.moving.load(std::memory_order_relaxed); });
-}
-
-bool has_open_transfers() noexcept {
-  return any_vci([](Vci& v) { return v.open_transfers.load(std::memory_order_relaxed) != 0; });
 }
 
 bool progress_all() noexcept {

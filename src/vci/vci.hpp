@@ -24,9 +24,9 @@ struct Backlog;  // records that found a full ring, and what keeps them in order
 /// Cost: allocate 0 read-modify-writes (1 when the local list is empty), free 1 under MPI_THREAD_MULTIPLE, 0 below.
 class RequestCache {
  public:
-  /// A request with default fields, kind set. \pre the VCI is held. Ends the job when memory is out.
-  Request* allocate() noexcept {
-    if (!free_) [[unlikely]] refill();
+  /// A request in its default state, kind and `vci` set. \pre `vci`, whose cache this is, is held. Ends the job when memory is out.
+  Request* allocate(Vci* vci) noexcept {
+    if (!free_) [[unlikely]] refill(vci);
     Request* request = free_;
     free_ = request->next;
     request->kind.store(Kind::request, std::memory_order_relaxed);
@@ -47,7 +47,7 @@ class RequestCache {
   }
 
  private:
-  void refill() noexcept;
+  void refill(Vci* vci) noexcept;
 
   Request* free_ = nullptr;
   alignas(sync::cache_line) std::atomic<Request*> returned_{nullptr};  ///< pushed by any thread, taken as a whole
@@ -62,7 +62,6 @@ class Vci {
   alignas(sync::cache_line) sync::Lock lock;
   alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records in `backlog`; senders look before they push
   std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
-  std::atomic<std::uint32_t> open_transfers{0};  ///< large messages that are not through, waiting ones too; MPI_Finalize looks
   const unsigned index;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
@@ -112,9 +111,6 @@ bool progress_all() noexcept;
 
 /// True when some VCI has records that a full ring refused, or a stream that waits for room.
 bool has_backlog() noexcept;
-
-/// True when large messages of this process are not through yet, in either direction.
-bool has_open_transfers() noexcept;
 
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 inline bool poll(Vci& vci) noexcept {

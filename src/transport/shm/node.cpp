@@ -23,18 +23,15 @@ namespace heddle::shm {
 
 sys::Segment region;
 RegionHeader* header = nullptr;
+std::atomic<detail::Page*>* detail::pages = nullptr;
 
 namespace {
+
+using detail::Page, detail::page_bits, detail::pages, detail::page_size;
 
 HEDDLE_PARAM_SIZE(ring_size, "HEDDLE_RING", 256 << 10, "bytes of each VCI's ingress ring in shared memory (16K to 512K)");
 HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
 
-constexpr unsigned page_bits = 9;
-constexpr unsigned page_size = 1U << page_bits;
-using Page = std::atomic<Peer*>;
-
-// Two levels, so that memory grows with the peers talked to and not with the job.
-std::atomic<Page*>* pages = nullptr;
 std::uint32_t page_count = 0;
 std::mutex attach_mutex;
 std::vector<int> local_ranks;
@@ -125,11 +122,6 @@ void stop() noexcept {
   if (region.fd >= 0 && region.fd != job_fd) close(region.fd);
   region = {};
   header = nullptr;
-}
-
-Peer* find(ProcessIndex process) noexcept {
-  Page* page = pages[process >> page_bits].load(std::memory_order_acquire);
-  return page ? page[process & (page_size - 1)].load(std::memory_order_acquire) : nullptr;
 }
 
 Peer* attach(ProcessIndex process, std::string& problem) noexcept {

@@ -64,8 +64,20 @@ class Peer {
 bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem);
 void stop() noexcept;
 
+namespace detail {
+// Two levels, so that memory grows with the peers talked to and not with the job.
+inline constexpr unsigned page_bits = 9;
+inline constexpr unsigned page_size = 1U << page_bits;
+using Page = std::atomic<Peer*>;
+extern std::atomic<Page*>* pages;
+}  // namespace detail
+
 /// The attached peer, or nullptr when it was not attached yet or is on another node. One dependent load per level.
-Peer* find(ProcessIndex process) noexcept;
+inline Peer* find(ProcessIndex process) noexcept {
+  // Acquire pairs with attach's release stores.
+  detail::Page* page = detail::pages[process >> detail::page_bits].load(std::memory_order_acquire);
+  return page ? page[process & (detail::page_size - 1)].load(std::memory_order_acquire) : nullptr;
+}
 /// Attaches to a process of this node, waiting for it to come up. nullptr and a text when there is no path to it.
 Peer* attach(ProcessIndex process, std::string& problem) noexcept;
 
