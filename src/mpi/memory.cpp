@@ -3,10 +3,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "core/info.hpp"
 #include "generated/impl.hpp"
 #include "sys/error.hpp"
+#include "transport/shm/heap.hpp"
 
 namespace heddle::mpi {
 namespace {
@@ -29,12 +31,13 @@ std::size_t wanted_alignment(Info* info) {
 
 }  // namespace
 
-/// Aligned to a cache line, large blocks to a page. A block of 0 bytes has an address of its own.
+/// Aligned to a cache line, large blocks to a page. A block of 0 bytes has an address of its own. The memory is shared with the
+/// processes of the node, which copy large messages straight from it.
 int Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
   if (size < 0) return error(MPI_ERR_ARG, "argument size is %lld; it must not be negative", static_cast<long long>(size));
   const std::size_t alignment = std::max({size >= page_sized ? page : cache_line, wanted_alignment(info), sizeof(void*)});
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, static_cast<std::size_t>(std::max<MPI_Aint>(size, 1))) != 0)
+  void* memory = shm::allocate(static_cast<std::size_t>(size), alignment);
+  if (!memory)
     return error(MPI_ERR_NO_MEM, "no memory for %lld bytes; ask for less or raise the limit (ulimit -v, cgroup)",
                  static_cast<long long>(size));
   std::memcpy(baseptr, &memory, sizeof memory);  // declared void*, meant as void**
@@ -42,8 +45,9 @@ int Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
 }
 
 int Free_mem(void* base) {
-  std::free(base);
-  return MPI_SUCCESS;
+  if (!base) return MPI_SUCCESS;  // as free()
+  std::string problem;
+  return shm::deallocate(base, problem) ? MPI_SUCCESS : error(MPI_ERR_BASE, "%s", problem.c_str());
 }
 
 }  // namespace heddle::mpi

@@ -94,6 +94,7 @@ bool map_segment(Segment& segment, std::size_t bytes, std::string& problem) {
     problem = describe("mmap of shared memory");
     return false;
   }
+  madvise(base, bytes, MADV_DONTDUMP);  // a core file would make every page of the sparse region exist
   segment.base = static_cast<std::byte*>(base);
   segment.mapped = bytes;
   return true;

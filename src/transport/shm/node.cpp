@@ -18,6 +18,7 @@
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
+#include "transport/shm/heap.hpp"
 
 namespace heddle::shm {
 
@@ -118,7 +119,7 @@ void stop() noexcept {
   pages = nullptr;
   page_count = 0;
   sys::unlink_segment();
-  sys::unmap_segment(region);
+  if (!heap_in_use()) sys::unmap_segment(region);  // what runs at exit after us may still use its memory
   if (region.fd >= 0 && region.fd != job_fd) close(region.fd);
   region = {};
   header = nullptr;
