@@ -1,8 +1,8 @@
 // The collective operations as steps. Each function chooses among its algorithms by size and number of ranks.
 //
-// Arguments are those of the MPI functions, checked before; a buffer may be MPI_IN_PLACE where MPI allows it, and a type is
-// null where MPI ignores it. Choices depend only on what all ranks know (bytes, ranks, the operation), never on a rank's own
-// datatype: ranks may describe the same bytes by different types. Intracommunicators only.
+// Arguments are those of the MPI functions, checked before; a buffer may be MPI_IN_PLACE where MPI allows it, and a
+// type is null where MPI ignores it. Choices depend only on what all ranks know (bytes, ranks, the operation), never on
+// a rank's own datatype: ranks may describe the same bytes by different types. Intracommunicators only.
 #pragma once
 
 #include "coll/steps.hpp"
@@ -30,8 +30,8 @@ void allgatherv(Steps& s, const void* send, MPI_Count send_count, Datatype* send
 void alltoall(Steps& s, const void* send, MPI_Count send_count, Datatype* send_type, void* recv, MPI_Count recv_count,
               Datatype& recv_type) noexcept;
 
-/// One side of an alltoall with blocks of their own sizes, in the form of alltoallv (one type, displacements in elements) or of
-/// alltoallw (`types`, displacements in bytes).
+/// One side of an alltoall with blocks of their own sizes, in the form of alltoallv (one type, displacements in
+/// elements) or of alltoallw (`types`, displacements in bytes).
 struct Blocks {
   void* buffer = nullptr;
   CountArray counts, displacements;

@@ -6,15 +6,16 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE(ring_limit, "HEDDLE_ALLGATHER_RING_LIMIT", 64 * 1024,
-                  "Allgathers whose result has at least this many bytes pass the blocks around a ring, shorter ones use "
-                  "ceil(log2 ranks) rounds");
+HEDDLE_PARAM_SIZE(
+    ring_limit, "HEDDLE_ALLGATHER_RING_LIMIT", 64 * 1024,
+    "Allgathers whose result has at least this many bytes pass the blocks around a ring, shorter ones use "
+    "ceil(log2 ranks) rounds");
 
 /// Where each rank's block is, in elements of the receive type.
 struct Layout {
   void* buffer;
   Datatype& type;
-  MPI_Count count;                     // of each block, when `counts` is null
+  MPI_Count count;  // of each block, when `counts` is null
   CountArray counts, displacements;
 
   [[nodiscard]] MPI_Count count_of(int rank) const noexcept { return counts.is_null() ? count : counts[rank]; }
@@ -82,7 +83,8 @@ void by_slots(Steps& s, const Layout& layout) noexcept {
   exchange.post(block);
   exchange.await_all(block);
   for (int rank = 0; rank < s.size(); ++rank)
-    if (rank != s.rank()) copy_typed(exchange.value(rank), block, byte_type(), layout.at(rank), layout.count, layout.type);
+    if (rank != s.rank())
+      copy_typed(exchange.value(rank), block, byte_type(), layout.at(rank), layout.count, layout.type);
 }
 
 void place_own(Steps& s, const void* send, MPI_Count send_count, Datatype* send_type, const Layout& layout) noexcept {

@@ -7,9 +7,10 @@ namespace heddle::coll {
 
 HEDDLE_PARAM_SIZE(doubling_limit, "HEDDLE_ALLREDUCE_DOUBLING_LIMIT", 8 * 1024,
                   "Allreduces of fewer bytes exchange whole vectors, others cut them up");
-HEDDLE_PARAM_SIZE(ring_limit, "HEDDLE_ALLREDUCE_RING_LIMIT", 256 * 1024,
-                  "Allreduces of at least this many bytes go around a ring when the number of ranks is no power of two and "
-                  "the operation commutes");
+HEDDLE_PARAM_SIZE(
+    ring_limit, "HEDDLE_ALLREDUCE_RING_LIMIT", 256 * 1024,
+    "Allreduces of at least this many bytes go around a ring when the number of ranks is no power of two and "
+    "the operation commutes");
 
 // Whole vectors between partners at distance 1, 2, 4, …: every rank computes everything, from the same operands.
 void allreduce_doubling(Steps& s, const void* send, void* recv, MPI_Count count, Datatype& type,
@@ -27,8 +28,7 @@ void allreduce_doubling(Steps& s, const void* send, void* recv, MPI_Count count,
   if (fold.partner >= 0) s.send_round(recv, count, type, fold.partner);
 }
 
-void allreduce_halving(Steps& s, const void* send, void* recv, MPI_Count count, Datatype& type,
-                       const Op& op) noexcept {
+void allreduce_halving(Steps& s, const void* send, void* recv, MPI_Count count, Datatype& type, const Op& op) noexcept {
   const Fold fold(s.size(), s.rank());
   Partial partial(s, op, count, type, in_place(send) ? recv : send, recv);
   if (!s.ok()) return;
@@ -46,7 +46,8 @@ void allreduce_halving(Steps& s, const void* send, void* recv, MPI_Count count, 
   if (fold.partner >= 0) s.send_round(recv, count, type, fold.partner);
 }
 
-// Block b starts at rank b+1 and is complete at rank b; then the blocks go around once more. Each rank sends 2(n-1)/n of the vector.
+// Block b starts at rank b+1 and is complete at rank b; then the blocks go around once more. Each rank sends 2(n-1)/n
+// of the vector.
 void allreduce_ring(Steps& s, const void* send, void* recv, MPI_Count count, Datatype& type, const Op& op) noexcept {
   const int n = s.size(), rank = s.rank(), to = (rank + 1) % n, from = (rank - 1 + n) % n;
   const auto begin = [&](int block) { return count / n * block + std::min<MPI_Count>(block, count % n); };

@@ -6,8 +6,9 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE(bruck_limit, "HEDDLE_ALLTOALL_BRUCK_LIMIT", 256,
-                  "Alltoalls of blocks of at most this many bytes go in ceil(log2 ranks) rounds (with 8 ranks and more)");
+HEDDLE_PARAM_SIZE(
+    bruck_limit, "HEDDLE_ALLTOALL_BRUCK_LIMIT", 256,
+    "Alltoalls of blocks of at most this many bytes go in ceil(log2 ranks) rounds (with 8 ranks and more)");
 HEDDLE_PARAM_SIZE(pairwise_limit, "HEDDLE_ALLTOALL_PAIRWISE_LIMIT", 64 * 1024,
                   "Alltoalls of blocks of at least this many bytes exchange with one rank at a time, others with many");
 
@@ -118,7 +119,8 @@ void alltoallv(Steps& s, const Blocks& send, const Blocks& recv) noexcept {
         s, largest, [&](int peer) { return recv.counts[peer]; },
         [&](int peer) -> Datatype& { return recv.type_of(peer); }, [&](int peer) { return recv.at(peer); });
   }
-  s.copy_own(send.at(rank), send.counts[rank], send.type_of(rank), recv.at(rank), recv.counts[rank], recv.type_of(rank));
+  s.copy_own(send.at(rank), send.counts[rank], send.type_of(rank), recv.at(rank), recv.counts[rank],
+             recv.type_of(rank));
   constexpr int width = window / 2;
   for (int first = 1; first < n; first += width) {
     const int last = std::min(n - first, width) + first;

@@ -4,7 +4,8 @@
 
 namespace heddle::coll {
 
-// Round k tells rank+2^k what all of the last 2^k ranks did: ceil(log2 n) rounds for any n, one message exchange for two.
+// Round k tells rank+2^k what all of the last 2^k ranks did: ceil(log2 n) rounds for any n, one message exchange for
+// two.
 void barrier(Steps& s) noexcept {
   const int n = s.size(), rank = s.rank();
   if (n > 1 && use_slots(s, 0)) return barrier_in_slots(s);

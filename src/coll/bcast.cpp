@@ -52,7 +52,8 @@ void scatter_ring(Steps& s, std::byte* data, MPI_Count bytes, int root) noexcept
   const auto begin = [&](MPI_Count relative_rank) { return std::min(bytes, relative_rank * block); };
   const MPI_Count span = tree_span(me, n);
   if (me && begin(me) < begin(me + span))
-    s.recv_round(data + begin(me), begin(me + span) - begin(me), byte_type(), absolute(s, root, me - static_cast<int>(span)));
+    s.recv_round(data + begin(me), begin(me + span) - begin(me), byte_type(),
+                 absolute(s, root, me - static_cast<int>(span)));
   for (MPI_Count distance = span / 2; distance > 0; distance /= 2) {
     const MPI_Count child = me + distance;
     if (child < n && begin(child) < begin(child + distance))
@@ -76,7 +77,8 @@ void bcast(Steps& s, void* buffer, MPI_Count count, Datatype& type, int root) no
   if (n == 1 || bytes == 0) return;
   if (n == 2 || bytes < tree_limit.value()) return binomial(s, buffer, count, type, root);
 
-  // Long messages are cut by bytes, for ranks may describe them by different types: others than contiguous ones are packed.
+  // Long messages are cut by bytes, for ranks may describe them by different types: others than contiguous ones are
+  // packed.
   std::byte* data = static_cast<std::byte*>(buffer) + type.true_lb;
   if (!type.contiguous) {
     data = s.temporary(bytes);

@@ -1,4 +1,5 @@
-// MPI_Gather, Gatherv, Scatter, Scatterv: a binomial tree for small blocks, straight messages (in windows) for the others.
+// MPI_Gather, Gatherv, Scatter, Scatterv: a binomial tree for small blocks, straight messages (in windows) for the
+// others.
 #include "coll/algorithms.hpp"
 #include "sys/params.hpp"
 
@@ -10,8 +11,8 @@ HEDDLE_PARAM_SIZE(tree_limit, "HEDDLE_GATHER_TREE_LIMIT", 2048,
 
 bool use_tree(const Steps& s, MPI_Count block) noexcept { return s.size() > 3 && block < tree_limit.value(); }
 
-// Copies between the root's buffer (blocks by rank) and `tree` (packed blocks by rank counted from the root). The root's own block,
-// the first of the tree, is left out: it does not travel.
+// Copies between the root's buffer (blocks by rank) and `tree` (packed blocks by rank counted from the root). The
+// root's own block, the first of the tree, is left out: it does not travel.
 template <typename Copy>
 void rotate(int n, int root, Copy&& copy) noexcept {
   if (root + 1 < n) copy(root + 1, 1, n - root - 1);
@@ -28,8 +29,7 @@ void gather_tree(Steps& s, const void* send, MPI_Count send_count, Datatype* sen
   if (!tree) return;
   for (MPI_Count distance = span / 2; distance > 0; distance /= 2) {
     const MPI_Count child = me + distance;
-    if (child < n)
-      s.recv(tree + distance * block, std::min(distance, n - child) * block, byte_type(), absolute(child));
+    if (child < n) s.recv(tree + distance * block, std::min(distance, n - child) * block, byte_type(), absolute(child));
   }
   if (me) {
     s.copy(send, send_count, *send_type, tree, block, byte_type());
@@ -63,8 +63,7 @@ void scatter_tree(Steps& s, const void* send, MPI_Count send_count, Datatype* se
   }
   for (MPI_Count distance = span / 2; distance > 0; distance /= 2) {
     const MPI_Count child = me + distance;
-    if (child < n)
-      s.send(tree + distance * block, std::min(distance, n - child) * block, byte_type(), absolute(child));
+    if (child < n) s.send(tree + distance * block, std::min(distance, n - child) * block, byte_type(), absolute(child));
   }
   if (me)
     s.copy(tree, block, byte_type(), recv, recv_count, *recv_type);
@@ -81,8 +80,7 @@ void gather(Steps& s, const void* send, MPI_Count send_count, Datatype* send_typ
   const bool at_root = s.rank() == root;
   const MPI_Count block = at_root ? recv_count * recv_type->size : send_count * send_type->size;
   if (block == 0) return;
-  if (use_tree(s, block))
-    return gather_tree(s, send, send_count, send_type, recv, recv_count, recv_type, root, block);
+  if (use_tree(s, block)) return gather_tree(s, send, send_count, send_type, recv, recv_count, recv_type, root, block);
   if (!at_root) return s.send_round(send, send_count, *send_type, root);
   if (!in_place(send))
     s.copy_own(send, send_count, *send_type, element(recv, root * recv_count, *recv_type), recv_count, *recv_type);
@@ -118,8 +116,7 @@ void scatter(Steps& s, const void* send, MPI_Count send_count, Datatype* send_ty
   const bool at_root = s.rank() == root;
   const MPI_Count block = at_root ? send_count * send_type->size : recv_count * recv_type->size;
   if (block == 0) return;
-  if (use_tree(s, block))
-    return scatter_tree(s, send, send_count, send_type, recv, recv_count, recv_type, root, block);
+  if (use_tree(s, block)) return scatter_tree(s, send, send_count, send_type, recv, recv_count, recv_type, root, block);
   if (!at_root) return s.recv_round(recv, recv_count, *recv_type, root);
   int posted = 0;
   for (int rank = 0; rank < n; ++rank) {

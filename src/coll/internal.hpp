@@ -14,9 +14,9 @@ class VciGuard;
 
 namespace heddle::coll {
 
-/// The blocking collectives on an intracommunicator, exactly as the MPI functions of these names, without argument checks and
-/// without the error handler. They count as collective calls of `comm`: all ranks call them in the same order.
-/// `send` may be MPI_IN_PLACE where MPI allows it. Return the error code. \see MPI-5.0 §6.3–6.9
+/// The blocking collectives on an intracommunicator, exactly as the MPI functions of these names, without argument
+/// checks and without the error handler. They count as collective calls of `comm`: all ranks call them in the same
+/// order. `send` may be MPI_IN_PLACE where MPI allows it. Return the error code. \see MPI-5.0 §6.3–6.9
 int barrier(Comm& comm) noexcept;
 int bcast(void* buffer, MPI_Count count, Datatype& type, int root, Comm& comm) noexcept;
 int gather(const void* send, MPI_Count send_count, Datatype& send_type, void* recv, MPI_Count recv_count,
@@ -25,17 +25,17 @@ int allgather(const void* send, MPI_Count send_count, Datatype& send_type, void*
               Datatype& recv_type, Comm& comm) noexcept;
 int allreduce(const void* send, void* recv, MPI_Count count, Datatype& type, const Op& op, Comm& comm) noexcept;
 
-/// What runs when a nonblocking collective has finished, just before its request completes: inside the progress engine (or
-/// inside the call that started it), with the communicator's home VCI held, so it must not block. Gets the error
+/// What runs when a nonblocking collective has finished, just before its request completes: inside the progress engine
+/// (or inside the call that started it), with the communicator's home VCI held, so it must not block. Gets the error
 /// code so far and returns the one that the request reports.
 struct Finish {
   int (*run)(void* data, int error, VciGuard& guard) noexcept = nullptr;
   void* data = nullptr;
 };
 
-/// The nonblocking forms: `*request` is a request for the user (MPI_Wait and its family complete it). Buffers, and the data of
-/// `finish`, must stay valid until then. The communicator is kept alive by the request. On an error nothing was started
-/// and `finish` does not run.
+/// The nonblocking forms: `*request` is a request for the user (MPI_Wait and its family complete it). Buffers, and the
+/// data of `finish`, must stay valid until then. The communicator is kept alive by the request. On an error nothing was
+/// started and `finish` does not run.
 int ibarrier(Comm& comm, Request** request, Finish finish = {}) noexcept;
 int ibcast(void* buffer, MPI_Count count, Datatype& type, int root, Comm& comm, Request** request,
            Finish finish = {}) noexcept;

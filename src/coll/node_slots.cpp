@@ -15,9 +15,10 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_INT(slot_ranks, "HEDDLE_COLL_SLOT_RANKS", 16,
-                 "Small barriers, allreduces, allgathers and alltoalls of at most this many ranks of one node go through "
-                 "shared memory without messages; 0: never");
+HEDDLE_PARAM_INT(
+    slot_ranks, "HEDDLE_COLL_SLOT_RANKS", 16,
+    "Small barriers, allreduces, allgathers and alltoalls of at most this many ranks of one node go through "
+    "shared memory without messages; 0: never");
 
 constexpr std::uint32_t calls_before = 3;  // communicators that are hardly used are not worth a slot
 constexpr std::size_t slots_per_process = (shm::vci_offset - shm::collective_offset) / sizeof(NodeSlot);
@@ -63,7 +64,8 @@ class Pool {
     for (int r = 0; r < state.size; ++r) {
       const NodeSlot& slot = *state.members[r].slot;
       // A slot that already serves another communicator was released by everyone, its owner included.
-      if (slot.context.load(std::memory_order_acquire) == state.context && !slot.released.load(std::memory_order_acquire))
+      if (slot.context.load(std::memory_order_acquire) == state.context &&
+          !slot.released.load(std::memory_order_acquire))
         return false;
     }
     return true;
@@ -134,7 +136,8 @@ bool decide_slots(Comm& comm) noexcept {
   if (!all) return false;
   for (int r = 0; r < comm.size; ++r) {
     shm::Peer* peer = state->members[r].peer;
-    state->members[r].slot = slot_at(peer ? peer->region.base : shm::region.base, static_cast<std::uint32_t>(indices[r]));
+    state->members[r].slot =
+        slot_at(peer ? peer->region.base : shm::region.base, static_cast<std::uint32_t>(indices[r]));
   }
   state->path = CommState::Path::slots;
   return true;
@@ -142,7 +145,8 @@ bool decide_slots(Comm& comm) noexcept {
 
 void release_state(CommState* state) noexcept {
   std::unique_ptr<CommState> owned(state);
-  // Without agreement the members' slots are not known, and nobody reads this one. After the region is gone nothing matters.
+  // Without agreement the members' slots are not known, and nobody reads this one. After the region is gone nothing
+  // matters.
   if (!owned || !owned->own || !shm::header) return;
   if (owned->path != CommState::Path::slots) {
     owned->size = 0;
@@ -157,8 +161,9 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
   if (n == 2) {
     part.sequence.store(sequence_, std::memory_order_release);
   } else {
-    // Only the last rank to come wakes the sleepers, once for all: they wait for everybody. Of ranks that come at the same time, at
-    // least one sees all others here, because its own store comes before its looks in one order for all (sequential consistency).
+    // Only the last rank to come wakes the sleepers, once for all: they wait for everybody. Of ranks that come at the
+    // same time, at least one sees all others here, because its own store comes before its looks in one order for all
+    // (sequential consistency).
     part.sequence.store(sequence_, std::memory_order_seq_cst);
     for (int r = 0; r < n; ++r)
       if (state_.members[r].slot->parts[sequence_ & 1].sequence.load(std::memory_order_seq_cst) != sequence_) return;
@@ -190,7 +195,8 @@ void barrier_in_slots(Steps& s) noexcept {
 
 namespace {
 
-/// Combines the values of all ranks as recursive doubling does: pairs of ranks first, as Fold makes them, then a balanced tree.
+/// Combines the values of all ranks as recursive doubling does: pairs of ranks first, as Fold makes them, then a
+/// balanced tree.
 struct Tree {
   const NodeExchange& exchange;
   const Fold& fold;

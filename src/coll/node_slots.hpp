@@ -17,15 +17,17 @@ namespace heddle::coll {
 
 /// One rank's part in one communicator's exchanges, in its own process's region. Only that rank writes it.
 ///
-/// Exchange k is: write the value and then `sequence = k` into part k mod 2, read part k mod 2 of every other rank. Who has ended
-/// exchange k has seen that all began it, so all have ended k-1, so part k+1 mod 2 may be written again: two parts are enough.
-/// Cost for two ranks: one cache line each way, no read-modify-write, no lock; for more, one sequentially consistent store.
+/// Exchange k is: write the value and then `sequence = k` into part k mod 2, read part k mod 2 of every other rank. Who
+/// has ended exchange k has seen that all began it, so all have ended k-1, so part k+1 mod 2 may be written again: two
+/// parts are enough. Cost for two ranks: one cache line each way, no read-modify-write, no lock; for more, one
+/// sequentially consistent store.
 struct NodeSlot {
   struct Part {
-    std::atomic<std::uint32_t> sequence;  ///< release (or stronger) after the value; pairs with the acquire in `await_all`
-    std::uint32_t bytes;                  ///< of the value: the ranks' arguments must agree
-    std::uint64_t unused;                 // aligns the value for every basic type
-    std::byte value[1008];                ///< the first 48 bytes travel in the flag's cache line
+    std::atomic<std::uint32_t>
+        sequence;           ///< release (or stronger) after the value; pairs with the acquire in `await_all`
+    std::uint32_t bytes;    ///< of the value: the ranks' arguments must agree
+    std::uint64_t unused;   // aligns the value for every basic type
+    std::byte value[1008];  ///< the first 48 bytes travel in the flag's cache line
   };
   alignas(sync::cache_line) Part parts[2];
   /// The communicator that has the slot, and that its rank will read no other slot of it any more.
@@ -56,12 +58,14 @@ inline constexpr MPI_Count slot_bytes = sizeof(NodeSlot::Part::value);
 
 [[gnu::noinline]] bool decide_slots(Comm& comm) noexcept;
 
-/// Whether a blocking collective in which every rank contributes `bytes` goes through slots. All ranks come to the same answer: they
-/// count the collectives that could, and agree by messages at the third one. Once for each call of an algorithm.
+/// Whether a blocking collective in which every rank contributes `bytes` goes through slots. All ranks come to the same
+/// answer: they count the collectives that could, and agree by messages at the third one. Once for each call of an
+/// algorithm.
 inline bool use_slots(const Steps& s, MPI_Count bytes) noexcept {
   if (s.recording() || bytes > slot_bytes) return false;
   const CommState* state = s.comm().coll_state.load(std::memory_order_acquire);
-  if (state && state->path == CommState::Path::slots) [[likely]] return true;
+  if (state && state->path == CommState::Path::slots) [[likely]]
+    return true;
   return (!state || state->path == CommState::Path::undecided) && decide_slots(s.comm());
 }
 

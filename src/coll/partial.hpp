@@ -7,13 +7,13 @@ namespace heddle::coll {
 
 /// The running result of a reduction on one rank: the values of a contiguous range of ranks combined in rank order.
 ///
-/// The operand of the lower ranks is always the left one, also for commutative operations: so all ranks that combine the
-/// same two operands get the same bits. Buffers are swapped rather than copied. A segment may be combined
-/// alone; then only that segment means anything afterwards.
+/// The operand of the lower ranks is always the left one, also for commutative operations: so all ranks that combine
+/// the same two operands get the same bits. Buffers are swapped rather than copied. A segment may be combined alone;
+/// then only that segment means anything afterwards.
 class Partial {
  public:
-  /// `own`: this rank's values, only read (but may be `out`, for MPI_IN_PLACE). `out`: where the result shall be, used as room on
-  /// the way; nullptr where no result is wanted. Check `steps.ok()` afterwards.
+  /// `own`: this rank's values, only read (but may be `out`, for MPI_IN_PLACE). `out`: where the result shall be, used
+  /// as room on the way; nullptr where no result is wanted. Check `steps.ok()` afterwards.
   Partial(Steps& steps, const Op& op, MPI_Count count, Datatype& type, const void* own, void* out) noexcept
       : steps_(steps), op_(op), count_(count), type_(type), own_(own), value_(own), out_(out) {
     if (!out_) out_ = steps.temporary(count, type);
@@ -68,12 +68,11 @@ class Partial {
   void* spare_;  // the third buffer, until the value leaves the user's
 };
 
-/// n ranks as a power of two of virtual ranks, in rank order: each of the first pairs of ranks is one virtual rank, played by its
-/// survivor (the even one, or `survivor` if it is in a pair) after the other gave it its values.
+/// n ranks as a power of two of virtual ranks, in rank order: each of the first pairs of ranks is one virtual rank,
+/// played by its survivor (the even one, or `survivor` if it is in a pair) after the other gave it its values.
 class Fold {
  public:
-  Fold(int n, int rank, int survivor = 0) noexcept
-      : size(floor_power_of_two(n)), pairs(n - size), survivor_(survivor) {
+  Fold(int n, int rank, int survivor = 0) noexcept : size(floor_power_of_two(n)), pairs(n - size), survivor_(survivor) {
     if (rank >= 2 * pairs) {
       virtual_rank = rank - pairs;
     } else {
@@ -81,7 +80,7 @@ class Fold {
       virtual_rank = real(rank / 2) == rank ? rank / 2 : -1;
     }
   }
-  const int size;    ///< number of virtual ranks
+  const int size;  ///< number of virtual ranks
   const int pairs;
   int partner = -1;  ///< the other rank of this rank's pair, or -1
   int virtual_rank;  ///< -1 for the rank of a pair that gives its values away
@@ -108,12 +107,13 @@ inline bool fold_in(Steps& s, const Fold& fold, Partial& partial, MPI_Count coun
   return true;
 }
 
-/// Reduce and scatter by halving vectors and doubling distances: combines neighbours first, so the order of ranks is kept.
-/// Afterwards this rank has the result of the elements [first, last).
+/// Reduce and scatter by halving vectors and doubling distances: combines neighbours first, so the order of ranks is
+/// kept. Afterwards this rank has the result of the elements [first, last).
 struct Halving {
   MPI_Count first = 0, last = 0;
   void run(Steps& s, const Fold& fold, Partial& partial, MPI_Count count, Datatype& type) noexcept;
-  /// The elements that the rank had before the round of `mask`, by the same arithmetic. \pre rounds above it were undone
+  /// The elements that the rank had before the round of `mask`, by the same arithmetic. \pre rounds above it were
+  /// undone
   void widen(int virtual_rank, int mask, MPI_Count count) noexcept { *this = range(virtual_rank, mask, count); }
   /// The elements of a virtual rank before the round of `mask` (1, 2, 4, …).
   static Halving range(int virtual_rank, int mask, MPI_Count count) noexcept {

@@ -4,8 +4,9 @@
 
 namespace heddle::coll {
 
-HEDDLE_PARAM_SIZE(tree_limit, "HEDDLE_REDUCE_TREE_LIMIT", 8 * 1024,
-                  "Reductions to a root of fewer bytes combine whole vectors along a binomial tree, others cut them up");
+HEDDLE_PARAM_SIZE(
+    tree_limit, "HEDDLE_REDUCE_TREE_LIMIT", 8 * 1024,
+    "Reductions to a root of fewer bytes combine whole vectors along a binomial tree, others cut them up");
 
 void Halving::run(Steps& s, const Fold& fold, Partial& partial, MPI_Count count, Datatype& type) noexcept {
   *this = {0, count};

@@ -44,7 +44,9 @@ Request* make_request(VciGuard& guard, Schedule& schedule, Request::Type type, c
 
 }  // namespace
 
-int no_schedule_memory(const char* name) noexcept { return error(MPI_ERR_NO_MEM, "%s: no memory for its schedule", name); }
+int no_schedule_memory(const char* name) noexcept {
+  return error(MPI_ERR_NO_MEM, "%s: no memory for its schedule", name);
+}
 
 int launch(Schedule* schedule, int error, Finish finish, Request** request) noexcept {
   if (error == MPI_SUCCESS) {
@@ -86,16 +88,14 @@ int bcast(void* buffer, MPI_Count count, Datatype& type, int root, Comm& comm) n
 
 int gather(const void* send, MPI_Count send_count, Datatype& send_type, void* recv, MPI_Count recv_count,
            Datatype& recv_type, int root, Comm& comm) noexcept {
-  return run_blocking(comm, "gather", [&](Steps& s) {
-    gather(s, send, send_count, &send_type, recv, recv_count, &recv_type, root);
-  });
+  return run_blocking(comm, "gather",
+                      [&](Steps& s) { gather(s, send, send_count, &send_type, recv, recv_count, &recv_type, root); });
 }
 
 int allgather(const void* send, MPI_Count send_count, Datatype& send_type, void* recv, MPI_Count recv_count,
               Datatype& recv_type, Comm& comm) noexcept {
-  return run_blocking(comm, "allgather", [&](Steps& s) {
-    allgather(s, send, send_count, &send_type, recv, recv_count, recv_type);
-  });
+  return run_blocking(comm, "allgather",
+                      [&](Steps& s) { allgather(s, send, send_count, &send_type, recv, recv_count, recv_type); });
 }
 
 int allreduce(const void* send, void* recv, MPI_Count count, Datatype& type, const Op& op, Comm& comm) noexcept {
@@ -113,9 +113,8 @@ int ibcast(void* buffer, MPI_Count count, Datatype& type, int root, Comm& comm, 
 
 int iallgather(const void* send, MPI_Count send_count, Datatype& send_type, void* recv, MPI_Count recv_count,
                Datatype& recv_type, Comm& comm, Request** request, Finish finish) noexcept {
-  return run_nonblocking(comm, "iallgather", request, finish, [&](Steps& s) {
-    allgather(s, send, send_count, &send_type, recv, recv_count, recv_type);
-  });
+  return run_nonblocking(comm, "iallgather", request, finish,
+                         [&](Steps& s) { allgather(s, send, send_count, &send_type, recv, recv_count, recv_type); });
 }
 
 int iallreduce(const void* send, void* recv, MPI_Count count, Datatype& type, const Op& op, Comm& comm,

@@ -4,8 +4,8 @@
 namespace heddle::coll {
 namespace {
 
-// Every rank keeps the combination of its group of 1, 2, 4, … ranks (as far as they exist) to exchange, and beside it that of the
-// ranks of the group below it, which is what it wants in the end.
+// Every rank keeps the combination of its group of 1, 2, 4, … ranks (as far as they exist) to exchange, and beside it
+// that of the ranks of the group below it, which is what it wants in the end.
 void scan_doubling(Steps& s, const void* send, void* recv, MPI_Count count, Datatype& type, const Op& op,
                    bool inclusive) noexcept {
   const int n = s.size(), rank = s.rank();

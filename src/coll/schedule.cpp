@@ -147,11 +147,12 @@ void Schedule::end_run(VciGuard& guard) noexcept {
 }
 
 int size_mismatch(const char* name, const Comm& comm, int peer, MPI_Count got, MPI_Count expected) noexcept {
-  return error(MPI_ERR_COUNT,
-               "%s on %s: rank %d got %lld bytes from rank %d but its own arguments say %lld: the counts or datatypes of "
-               "the ranks do not match",
-               name, comm.name[0] ? comm.name : "an unnamed communicator", comm.rank, static_cast<long long>(got), peer,
-               static_cast<long long>(expected));
+  return error(
+      MPI_ERR_COUNT,
+      "%s on %s: rank %d got %lld bytes from rank %d but its own arguments say %lld: the counts or datatypes of "
+      "the ranks do not match",
+      name, comm.name[0] ? comm.name : "an unnamed communicator", comm.rank, static_cast<long long>(got), peer,
+      static_cast<long long>(expected));
 }
 
 }  // namespace heddle::coll

@@ -20,12 +20,12 @@ struct Step : Continuation {
 
   Schedule* owner = nullptr;
   Kind kind = Kind::wait;
-  int peer = 0;                ///< send, recv
-  MPI_Count count = 0;         ///< of `type` at `from` (send, copy, reduce) or `to` (recv)
-  MPI_Count to_count = 0;      ///< copy
+  int peer = 0;            ///< send, recv
+  MPI_Count count = 0;     ///< of `type` at `from` (send, copy, reduce) or `to` (recv)
+  MPI_Count to_count = 0;  ///< copy
   Datatype* type = nullptr;
-  Datatype* to_type = nullptr; ///< copy
-  const Op* op = nullptr;      ///< reduce: to = from op to
+  Datatype* to_type = nullptr;  ///< copy
+  const Op* op = nullptr;       ///< reduce: to = from op to
   const void* from = nullptr;
   void* to = nullptr;
 };
@@ -62,14 +62,15 @@ class Arena {
 
 /// A recorded collective of one communicator.
 ///
-/// Event driven: nobody polls it. Each message's completion counts down the round; at zero the next round starts, from the
-/// progress engine and with the communicator's home VCI held, which guards every field after `start`. Outstanding schedules
-/// that wait cost nothing. Types and operations that the steps name are kept alive by the schedule, the communicator by
-/// the request. A message error does not stop the schedule (the other ranks count on its messages): the
+/// Event driven: nobody polls it. Each message's completion counts down the round; at zero the next round starts, from
+/// the progress engine and with the communicator's home VCI held, which guards every field after `start`. Outstanding
+/// schedules that wait cost nothing. Types and operations that the steps name are kept alive by the schedule, the
+/// communicator by the request. A message error does not stop the schedule (the other ranks count on its messages): the
 /// first one becomes the request's error.
 class Schedule {
  public:
-  /// Everything needed to run: nullptr when memory is out. `persistent`: `start` may be called again after each completion.
+  /// Everything needed to run: nullptr when memory is out. `persistent`: `start` may be called again after each
+  /// completion.
   static Schedule* create(Comm& comm, const char* name, bool persistent) noexcept;
   static void destroy(Schedule* schedule) noexcept;
 
@@ -92,8 +93,8 @@ class Schedule {
   /// The request that reports completion. \pre before `start`.
   void set_request(Request* request) noexcept { request_ = request; }
 
-  /// Runs the first round and whatever follows without waiting. When the schedule ends (perhaps inside this call) its request is
-  /// completed, and a schedule that is not persistent is destroyed.
+  /// Runs the first round and whatever follows without waiting. When the schedule ends (perhaps inside this call) its
+  /// request is completed, and a schedule that is not persistent is destroyed.
   void start(VciGuard& guard) noexcept;
 
  private:
@@ -122,6 +123,7 @@ class Schedule {
 };
 
 /// The text of a message that had another size than the collective's arguments say. An error code.
-[[gnu::cold]] int size_mismatch(const char* name, const Comm& comm, int peer, MPI_Count got, MPI_Count expected) noexcept;
+[[gnu::cold]] int size_mismatch(const char* name, const Comm& comm, int peer, MPI_Count got,
+                                MPI_Count expected) noexcept;
 
 }  // namespace heddle::coll

@@ -22,7 +22,8 @@ Step message(Step::Kind kind, int peer, const void* from, void* to, MPI_Count co
 }  // namespace
 
 void Steps::record(const Step& step) noexcept {
-  if (schedule_->append(step)) [[likely]] return;
+  if (schedule_->append(step)) [[likely]]
+    return;
   out_of_memory_ = true;
   fail(error(MPI_ERR_NO_MEM, "%s: no memory for its schedule", name_));
 }
@@ -50,7 +51,8 @@ void Steps::pend(Request* request, MPI_Count bytes, int peer) noexcept {
 
 void Steps::check(const MPI_Status& status, MPI_Count expected, int peer) noexcept {
   const MPI_Count got = status_bytes(status);
-  if (got != expected) [[unlikely]] fail(size_mismatch(name_, comm_, peer, got, expected));
+  if (got != expected) [[unlikely]]
+    fail(size_mismatch(name_, comm_, peer, got, expected));
 }
 
 void Steps::send(const void* buffer, MPI_Count count, Datatype& type, int to) noexcept {
@@ -69,8 +71,10 @@ void Steps::wait() noexcept {
     const Pending& p = pending_[i];
     MPI_Status status;
     const int error = heddle::wait(p.request, p.bytes < 0 ? MPI_STATUS_IGNORE : &status);
-    if (error != MPI_SUCCESS) [[unlikely]] fail(error);
-    else if (p.bytes >= 0) check(status, p.bytes, p.peer);
+    if (error != MPI_SUCCESS) [[unlikely]]
+      fail(error);
+    else if (p.bytes >= 0)
+      check(status, p.bytes, p.peer);
   }
   pending_count_ = 0;
 }
@@ -85,8 +89,10 @@ void Steps::exchange(const void* send_buffer, MPI_Count send_count, Datatype& se
   MPI_Status status;
   const int error = sendrecv(send_buffer, send_count, send_type, to, recv_buffer, recv_count, recv_type, from, tag_,
                              comm_, Space::collective, &status);
-  if (error != MPI_SUCCESS) [[unlikely]] fail(error);
-  else check(status, recv_count * recv_type.size, from);
+  if (error != MPI_SUCCESS) [[unlikely]]
+    fail(error);
+  else
+    check(status, recv_count * recv_type.size, from);
 }
 
 void Steps::send_round(const void* buffer, MPI_Count count, Datatype& type, int to) noexcept {
@@ -95,7 +101,8 @@ void Steps::send_round(const void* buffer, MPI_Count count, Datatype& type, int 
     return wait();
   }
   const int error = heddle::send(buffer, count, type, to, tag_, comm_, Space::collective);
-  if (error != MPI_SUCCESS) [[unlikely]] fail(error);
+  if (error != MPI_SUCCESS) [[unlikely]]
+    fail(error);
 }
 
 void Steps::recv_round(void* buffer, MPI_Count count, Datatype& type, int from) noexcept {
@@ -105,8 +112,10 @@ void Steps::recv_round(void* buffer, MPI_Count count, Datatype& type, int from) 
   }
   MPI_Status status;
   const int error = heddle::recv(buffer, count, type, from, tag_, comm_, Space::collective, &status);
-  if (error != MPI_SUCCESS) [[unlikely]] fail(error);
-  else check(status, count * type.size, from);
+  if (error != MPI_SUCCESS) [[unlikely]]
+    fail(error);
+  else
+    check(status, count * type.size, from);
 }
 
 void Steps::copy(const void* from, MPI_Count count, Datatype& type, void* to, MPI_Count to_count,

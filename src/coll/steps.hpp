@@ -1,4 +1,5 @@
-// What the algorithms are written against: the same text runs at once (blocking) or is recorded (nonblocking, persistent).
+// What the algorithms are written against: the same text runs at once (blocking) or is recorded (nonblocking,
+// persistent).
 #pragma once
 
 #include <algorithm>
@@ -13,12 +14,13 @@ namespace heddle::coll {
 
 /// The steps of one collective on one rank.
 ///
-/// An algorithm calls these members in program order. Made with a communicator, each member acts at once: `send` and `recv` start a
-/// message, `wait` waits for all that were started. Made with a schedule, each appends a step. Buffers are addresses, so an
-/// algorithm's control flow cannot depend on data, and it must ask for temporaries before its first message.
+/// An algorithm calls these members in program order. Made with a communicator, each member acts at once: `send` and
+/// `recv` start a message, `wait` waits for all that were started. Made with a schedule, each appends a step. Buffers
+/// are addresses, so an algorithm's control flow cannot depend on data, and it must ask for temporaries before its
+/// first message.
 ///
-/// Errors: the first one is kept and reported by `finish`; later steps are still carried out, for other ranks wait for their
-/// messages. Only a failed allocation ends an algorithm early (`ok()` is false after it). Not thread-safe.
+/// Errors: the first one is kept and reported by `finish`; later steps are still carried out, for other ranks wait for
+/// their messages. Only a failed allocation ends an algorithm early (`ok()` is false after it). Not thread-safe.
 class Steps {
  public:
   Steps(Comm& comm, const char* name) noexcept : comm_(comm), name_(name), arena_(&own_arena_), tag_(next_tag(comm)) {}
@@ -47,14 +49,17 @@ class Steps {
   void send_round(const void* buffer, MPI_Count count, Datatype& type, int to) noexcept;
   void recv_round(void* buffer, MPI_Count count, Datatype& type, int from) noexcept;
 
-  void copy(const void* from, MPI_Count count, Datatype& type, void* to, MPI_Count to_count, Datatype& to_type) noexcept;
-  /// `copy` of a rank's own block, which never travels: that both sides describe the same number of bytes is checked here.
+  void copy(const void* from, MPI_Count count, Datatype& type, void* to, MPI_Count to_count,
+            Datatype& to_type) noexcept;
+  /// `copy` of a rank's own block, which never travels: that both sides describe the same number of bytes is checked
+  /// here.
   void copy_own(const void* from, MPI_Count count, Datatype& type, void* to, MPI_Count to_count,
                 Datatype& to_type) noexcept;
   /// inout = in op inout: `in` is the operand of the lower ranks.
   void reduce(const Op& op, const void* in, void* inout, MPI_Count count, Datatype& type) noexcept;
 
-  /// Bytes that live as long as the operation (for a persistent one: the request). nullptr and an error when memory is out.
+  /// Bytes that live as long as the operation (for a persistent one: the request). nullptr and an error when memory is
+  /// out.
   std::byte* temporary(MPI_Count bytes) noexcept;
   /// Room for `count` elements of `type`; the address to use as a buffer (its lower bound may be negative).
   void* temporary(MPI_Count count, const Datatype& type) noexcept;
@@ -107,8 +112,9 @@ inline bool in_place(const void* buffer) noexcept { return buffer == MPI_IN_PLAC
 /// The largest power of two that is not above n. \pre n > 0
 inline int floor_power_of_two(int n) noexcept { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); }
 
-/// In a binomial tree of n ranks with root 0, the subtree of `rank` is [rank, rank + span) as far as ranks exist; its parent is
-/// rank - span (but the root has none), its children are rank + span/2, rank + span/4, … rank + 1 as far as they exist.
+/// In a binomial tree of n ranks with root 0, the subtree of `rank` is [rank, rank + span) as far as ranks exist; its
+/// parent is rank - span (but the root has none), its children are rank + span/2, rank + span/4, … rank + 1 as far as
+/// they exist.
 inline MPI_Count tree_span(int rank, int n) noexcept {
   return rank ? rank & -rank : static_cast<MPI_Count>(std::bit_ceil(static_cast<unsigned>(n)));
 }

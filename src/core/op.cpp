@@ -16,13 +16,20 @@ struct Named {
   const char* name;
 };
 const Named predefined[] = {
-    {MPI_SUM, OpCode::sum, "MPI_SUM"},          {MPI_MIN, OpCode::min, "MPI_MIN"},
-    {MPI_MAX, OpCode::max, "MPI_MAX"},          {MPI_PROD, OpCode::prod, "MPI_PROD"},
-    {MPI_BAND, OpCode::band, "MPI_BAND"},       {MPI_BOR, OpCode::bor, "MPI_BOR"},
-    {MPI_BXOR, OpCode::bxor, "MPI_BXOR"},       {MPI_LAND, OpCode::land, "MPI_LAND"},
-    {MPI_LOR, OpCode::lor, "MPI_LOR"},          {MPI_LXOR, OpCode::lxor, "MPI_LXOR"},
-    {MPI_MINLOC, OpCode::minloc, "MPI_MINLOC"}, {MPI_MAXLOC, OpCode::maxloc, "MPI_MAXLOC"},
-    {MPI_REPLACE, OpCode::replace, "MPI_REPLACE"}, {MPI_NO_OP, OpCode::no_op, "MPI_NO_OP"},
+    {MPI_SUM, OpCode::sum, "MPI_SUM"},
+    {MPI_MIN, OpCode::min, "MPI_MIN"},
+    {MPI_MAX, OpCode::max, "MPI_MAX"},
+    {MPI_PROD, OpCode::prod, "MPI_PROD"},
+    {MPI_BAND, OpCode::band, "MPI_BAND"},
+    {MPI_BOR, OpCode::bor, "MPI_BOR"},
+    {MPI_BXOR, OpCode::bxor, "MPI_BXOR"},
+    {MPI_LAND, OpCode::land, "MPI_LAND"},
+    {MPI_LOR, OpCode::lor, "MPI_LOR"},
+    {MPI_LXOR, OpCode::lxor, "MPI_LXOR"},
+    {MPI_MINLOC, OpCode::minloc, "MPI_MINLOC"},
+    {MPI_MAXLOC, OpCode::maxloc, "MPI_MAXLOC"},
+    {MPI_REPLACE, OpCode::replace, "MPI_REPLACE"},
+    {MPI_NO_OP, OpCode::no_op, "MPI_NO_OP"},
 };
 
 constexpr std::uintptr_t first_value = 0x20;  // the ABI's range of predefined operations
@@ -70,19 +77,22 @@ const char* op_name(const Op& op) noexcept {
 }
 
 int check_op(const Op& op, const Datatype& type) noexcept {
-  if (!op.builtin || (is_basic(type) && find_kernel(op.code, type.basic))) [[likely]] return MPI_SUCCESS;
+  if (!op.builtin || (is_basic(type) && find_kernel(op.code, type.basic))) [[likely]]
+    return MPI_SUCCESS;
   if (op.code == OpCode::replace || op.code == OpCode::no_op)
     return error(MPI_ERR_OP, "%s is for one-sided communication and not for reductions", op_name(op));
   if (!is_basic(type))
-    return error(MPI_ERR_OP,
-                 "%s is not defined for a derived datatype: use a predefined datatype, or make an operation for this one "
-                 "with MPI_Op_create",
-                 op_name(op));
+    return error(
+        MPI_ERR_OP,
+        "%s is not defined for a derived datatype: use a predefined datatype, or make an operation for this one "
+        "with MPI_Op_create",
+        op_name(op));
   return error(MPI_ERR_OP, "%s is not defined for %s", op_name(op), basic_info(type.basic).name);
 }
 
 void apply(const Op& op, const void* in, void* inout, MPI_Count count, Datatype& type) noexcept {
-  if (op.builtin) [[likely]] return find_kernel(op.code, type.basic)(in, inout, count);
+  if (op.builtin) [[likely]]
+    return find_kernel(op.code, type.basic)(in, inout, count);
   MPI_Datatype handle = to_handle(&type);
   if (op.large) return op.user_c(const_cast<void*>(in), inout, &count, &handle);
   const auto* from = static_cast<const char*>(in);

@@ -33,7 +33,7 @@ template <typename T>
 struct Traits {
   static constexpr Class group =
       std::is_integral_v<T> || std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128> ? Class::integer
-                                                                                                  : Class::real;
+                                                                                                   : Class::real;
 };
 template <typename T>
 struct Traits<Complex<T>> {
@@ -140,16 +140,26 @@ constexpr OpKernel entry() {
 template <OpCode code>
 constexpr OpKernel pair_kernel(const BasicInfo& info) {
   switch (info.value) {
-    case 0x28: return entry<code, Pair<float, int>>();
-    case 0x29: return entry<code, Pair<double, int>>();
-    case 0x2a: return entry<code, Pair<long, int>>();
-    case 0x2b: return entry<code, Pair<int, int>>();
-    case 0x2c: return entry<code, Pair<short, int>>();
-    case 0x2d: return entry<code, Pair<long double, int>>();
-    case 0x30: return entry<code, Pair<float, float>>();
-    case 0x31: return entry<code, Pair<double, double>>();
-    case 0x32: return entry<code, Pair<int, int>>();
-    default: return nullptr;
+    case 0x28:
+      return entry<code, Pair<float, int>>();
+    case 0x29:
+      return entry<code, Pair<double, int>>();
+    case 0x2a:
+      return entry<code, Pair<long, int>>();
+    case 0x2b:
+      return entry<code, Pair<int, int>>();
+    case 0x2c:
+      return entry<code, Pair<short, int>>();
+    case 0x2d:
+      return entry<code, Pair<long double, int>>();
+    case 0x30:
+      return entry<code, Pair<float, float>>();
+    case 0x31:
+      return entry<code, Pair<double, double>>();
+    case 0x32:
+      return entry<code, Pair<int, int>>();
+    default:
+      return nullptr;
   }
 }
 
@@ -157,35 +167,63 @@ template <OpCode code>
 constexpr OpKernel select(const BasicInfo& info) {
   using R = Representation;
   switch (info.representation) {
-    case R::none: return nullptr;
-    case R::bytes: return entry<code, Byte>();
+    case R::none:
+      return nullptr;
+    case R::bytes:
+      return entry<code, Byte>();
     // The standard keeps characters out of reductions, but programs reduce MPI_CHAR and other libraries let them.
-    case R::character: return info.value == 0x43 ? entry<code, signed char>() : nullptr;
-    case R::i8: return entry<code, std::int8_t>();
-    case R::i16: return entry<code, std::int16_t>();
-    case R::i32: return entry<code, std::int32_t>();
-    case R::i64: return entry<code, std::int64_t>();
-    case R::i128: return entry<code, __int128>();
-    case R::u8: return entry<code, std::uint8_t>();
-    case R::u16: return entry<code, std::uint16_t>();
-    case R::u32: return entry<code, std::uint32_t>();
-    case R::u64: return entry<code, std::uint64_t>();
-    case R::f16: return entry<code, _Float16>();
-    case R::f32: return entry<code, float>();
-    case R::f64: return entry<code, double>();
-    case R::f80: return entry<code, long double>();
-    case R::f128: return entry<code, __float128>();
-    case R::c_f16: return entry<code, Complex<_Float16>>();
-    case R::c_f32: return entry<code, Complex<float>>();
-    case R::c_f64: return entry<code, Complex<double>>();
-    case R::c_f80: return entry<code, Complex<long double>>();
-    case R::c_f128: return entry<code, Complex<__float128>>();
-    case R::l8: return entry<code, Logical<std::uint8_t>>();
-    case R::l16: return entry<code, Logical<std::uint16_t>>();
-    case R::l32: return entry<code, Logical<std::uint32_t>>();
-    case R::l64: return entry<code, Logical<std::uint64_t>>();
-    case R::l128: return entry<code, Logical<unsigned __int128>>();
-    case R::pair: return pair_kernel<code>(info);
+    case R::character:
+      return info.value == 0x43 ? entry<code, signed char>() : nullptr;
+    case R::i8:
+      return entry<code, std::int8_t>();
+    case R::i16:
+      return entry<code, std::int16_t>();
+    case R::i32:
+      return entry<code, std::int32_t>();
+    case R::i64:
+      return entry<code, std::int64_t>();
+    case R::i128:
+      return entry<code, __int128>();
+    case R::u8:
+      return entry<code, std::uint8_t>();
+    case R::u16:
+      return entry<code, std::uint16_t>();
+    case R::u32:
+      return entry<code, std::uint32_t>();
+    case R::u64:
+      return entry<code, std::uint64_t>();
+    case R::f16:
+      return entry<code, _Float16>();
+    case R::f32:
+      return entry<code, float>();
+    case R::f64:
+      return entry<code, double>();
+    case R::f80:
+      return entry<code, long double>();
+    case R::f128:
+      return entry<code, __float128>();
+    case R::c_f16:
+      return entry<code, Complex<_Float16>>();
+    case R::c_f32:
+      return entry<code, Complex<float>>();
+    case R::c_f64:
+      return entry<code, Complex<double>>();
+    case R::c_f80:
+      return entry<code, Complex<long double>>();
+    case R::c_f128:
+      return entry<code, Complex<__float128>>();
+    case R::l8:
+      return entry<code, Logical<std::uint8_t>>();
+    case R::l16:
+      return entry<code, Logical<std::uint16_t>>();
+    case R::l32:
+      return entry<code, Logical<std::uint32_t>>();
+    case R::l64:
+      return entry<code, Logical<std::uint64_t>>();
+    case R::l128:
+      return entry<code, Logical<unsigned __int128>>();
+    case R::pair:
+      return pair_kernel<code>(info);
   }
   return nullptr;
 }
@@ -199,8 +237,8 @@ constexpr std::array<OpKernel, 256> row() {
 
 // By operation, then by basic type. 28 KiB of read-only memory, of which a program touches a few lines.
 constexpr std::array<std::array<OpKernel, 256>, op_codes> kernels = {
-    row<OpCode::user>(), row<OpCode::sum>(),  row<OpCode::min>(),    row<OpCode::max>(),    row<OpCode::prod>(),
-    row<OpCode::band>(), row<OpCode::bor>(),  row<OpCode::bxor>(),   row<OpCode::land>(),   row<OpCode::lor>(),
+    row<OpCode::user>(), row<OpCode::sum>(),    row<OpCode::min>(),    row<OpCode::max>(),     row<OpCode::prod>(),
+    row<OpCode::band>(), row<OpCode::bor>(),    row<OpCode::bxor>(),   row<OpCode::land>(),    row<OpCode::lor>(),
     row<OpCode::lxor>(), row<OpCode::minloc>(), row<OpCode::maxloc>(), row<OpCode::replace>(), row<OpCode::no_op>()};
 
 }  // namespace

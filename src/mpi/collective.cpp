@@ -7,10 +7,11 @@
 namespace heddle::mpi {
 namespace {
 
-using coll::Steps;
 using coll::in_place;
+using coll::Steps;
 
-// The three forms: MPI_X, MPI_Ix, MPI_X_init. Each takes the communicator, the function's name and what gives the steps.
+// The three forms: MPI_X, MPI_Ix, MPI_X_init. Each takes the communicator, the function's name and what gives the
+// steps.
 struct Now {
   template <typename Build>
   int operator()(Comm& comm, const char* name, Build&& build) const noexcept {
@@ -44,7 +45,8 @@ struct Again {
 
 // The two buffers must differ where both are used; MPI_BOTTOM (null) on both sides is a matter of the datatypes.
 int aliased(bool both_used, const void* send, const void* recv) noexcept {
-  if (!both_used || send != recv || send == nullptr) [[likely]] return MPI_SUCCESS;
+  if (!both_used || send != recv || send == nullptr) [[likely]]
+    return MPI_SUCCESS;
   return error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same: pass MPI_IN_PLACE to work in one buffer");
 }
 
@@ -73,15 +75,12 @@ int bad_types(const Comm& comm, const MPI_Datatype types[], const char* what) no
 // --- MPI_Barrier
 template <typename Form>
 static int barrier_as(Form form, const char* name, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   return form(comm, name, [&](Steps& s) { coll::barrier(s); });
 }
-int Barrier(Comm& comm) {
-  return barrier_as(Now{}, "MPI_Barrier", comm);
-}
-int Ibarrier(Comm& comm, MPI_Request* request) {
-  return barrier_as(Later{request}, "MPI_Ibarrier", comm);
-}
+int Barrier(Comm& comm) { return barrier_as(Now{}, "MPI_Barrier", comm); }
+int Ibarrier(Comm& comm, MPI_Request* request) { return barrier_as(Later{request}, "MPI_Ibarrier", comm); }
 int Barrier_init(Comm& comm, Info*, MPI_Request* request) {
   return barrier_as(Again{request}, "MPI_Barrier_init", comm);
 }
@@ -90,7 +89,8 @@ int Barrier_init(Comm& comm, Info*, MPI_Request* request) {
 template <typename Form>
 static int bcast_as(Form form, const char* name, void* buffer, MPI_Count count, Datatype& datatype, int root,
                     Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   return form(comm, name, [&](Steps& s) { coll::bcast(s, buffer, count, datatype, root); });
 }
 int Bcast(void* buffer, MPI_Count count, Datatype& datatype, int root, Comm& comm) {
@@ -107,11 +107,12 @@ int Bcast_init(void* buffer, MPI_Count count, Datatype& datatype, int root, Comm
 template <typename Form>
 static int gather_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                      void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
-  if (const int code = aliased(sendcount != 0 && comm.rank == root, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
-  return form(comm, name, [&](Steps& s) {
-    coll::gather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  });
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
+  if (const int code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+    return code;
+  return form(comm, name,
+              [&](Steps& s) { coll::gather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
 }
 int Gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
            Datatype* recvtype, int root, Comm& comm) {
@@ -133,10 +134,14 @@ template <typename Form>
 static int gatherv_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                       void* recvbuf, CountArray recvcounts, CountArray displs, Datatype* recvtype, int root,
                       Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = aliased(sendcount != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = (comm.rank == root ? bad_counts(comm, recvcounts, displs, "recvcounts") : MPI_SUCCESS)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = aliased(comm.rank == root && sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = (comm.rank == root ? bad_counts(comm, recvcounts, displs, "recvcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
+      [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) {
     coll::gatherv(s, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root);
   });
@@ -161,11 +166,12 @@ int Gatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, v
 template <typename Form>
 static int scatter_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                       void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
-  if (const int code = aliased(recvcount != 0 && comm.rank == root, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
-  return form(comm, name, [&](Steps& s) {
-    coll::scatter(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  });
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
+  if (const int code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+    return code;
+  return form(comm, name,
+              [&](Steps& s) { coll::scatter(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
 }
 int Scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
             Datatype* recvtype, int root, Comm& comm) {
@@ -187,10 +193,14 @@ template <typename Form>
 static int scatterv_as(Form form, const char* name, const void* sendbuf, CountArray sendcounts, CountArray displs,
                        Datatype* sendtype, void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                        Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = aliased(recvcount != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = (comm.rank == root ? bad_counts(comm, sendcounts, displs, "sendcounts") : MPI_SUCCESS)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = (comm.rank == root ? bad_counts(comm, sendcounts, displs, "sendcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
+      [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) {
     coll::scatterv(s, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root);
   });
@@ -215,11 +225,12 @@ int Scatterv_init(const void* sendbuf, CountArray sendcounts, CountArray displs,
 template <typename Form>
 static int allgather_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                         void* recvbuf, MPI_Count recvcount, Datatype& recvtype, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
-  if (const int code = aliased(recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
-  return form(comm, name, [&](Steps& s) {
-    coll::allgather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
-  });
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
+  if (const int code = aliased(recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+    return code;
+  return form(comm, name,
+              [&](Steps& s) { coll::allgather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype); });
 }
 int Allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
               Datatype& recvtype, Comm& comm) {
@@ -240,10 +251,13 @@ int Allgather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
 template <typename Form>
 static int allgatherv_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                          void* recvbuf, CountArray recvcounts, CountArray displs, Datatype& recvtype, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = aliased(sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = bad_counts(comm, recvcounts, displs, "recvcounts")) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = aliased(sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = bad_counts(comm, recvcounts, displs, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) {
     coll::allgatherv(s, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
   });
@@ -268,11 +282,12 @@ int Allgatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype
 template <typename Form>
 static int alltoall_as(Form form, const char* name, const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                        void* recvbuf, MPI_Count recvcount, Datatype& recvtype, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
-  if (const int code = aliased(recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]] return code;
-  return form(comm, name, [&](Steps& s) {
-    coll::alltoall(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
-  });
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
+  if (const int code = aliased(recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+    return code;
+  return form(comm, name,
+              [&](Steps& s) { coll::alltoall(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype); });
 }
 int Alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
              Datatype& recvtype, Comm& comm) {
@@ -293,13 +308,17 @@ template <typename Form>
 static int alltoallv_as(Form form, const char* name, const void* sendbuf, CountArray sendcounts, CountArray sdispls,
                         Datatype* sendtype, void* recvbuf, CountArray recvcounts, CountArray rdispls,
                         Datatype& recvtype, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_counts(comm, sendcounts, sdispls, "sendcounts"))) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = bad_counts(comm, recvcounts, rdispls, "recvcounts")) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_counts(comm, sendcounts, sdispls, "sendcounts"))) != MPI_SUCCESS)
+      [[unlikely]]
+    return code;
+  if ((code = bad_counts(comm, recvcounts, rdispls, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) {
     coll::alltoallv(s, {const_cast<void*>(sendbuf), sendcounts, sdispls, sendtype, nullptr},
-                       {recvbuf, recvcounts, rdispls, &recvtype, nullptr});
+                    {recvbuf, recvcounts, rdispls, &recvtype, nullptr});
   });
 }
 int Alltoallv(const void* sendbuf, CountArray sendcounts, CountArray sdispls, Datatype* sendtype, void* recvbuf,
@@ -324,15 +343,21 @@ template <typename Form>
 static int alltoallw_as(Form form, const char* name, const void* sendbuf, CountArray sendcounts, CountArray sdispls,
                         const MPI_Datatype sendtypes[], void* recvbuf, CountArray recvcounts, CountArray rdispls,
                         const MPI_Datatype recvtypes[], Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_counts(comm, sendcounts, sdispls, "sendcounts"))) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_types(comm, sendtypes, "sendtypes"))) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = bad_counts(comm, recvcounts, rdispls, "recvcounts")) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = bad_types(comm, recvtypes, "recvtypes")) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_counts(comm, sendcounts, sdispls, "sendcounts"))) != MPI_SUCCESS)
+      [[unlikely]]
+    return code;
+  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_types(comm, sendtypes, "sendtypes"))) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = bad_counts(comm, recvcounts, rdispls, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = bad_types(comm, recvtypes, "recvtypes")) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) {
     coll::alltoallv(s, {const_cast<void*>(sendbuf), sendcounts, sdispls, nullptr, sendtypes},
-                       {recvbuf, recvcounts, rdispls, nullptr, recvtypes});
+                    {recvbuf, recvcounts, rdispls, nullptr, recvtypes});
   });
 }
 int Alltoallw(const void* sendbuf, CountArray sendcounts, CountArray sdispls, const MPI_Datatype sendtypes[],
@@ -357,10 +382,13 @@ int Alltoallw_init(const void* sendbuf, CountArray sendcounts, CountArray sdispl
 template <typename Form>
 static int reduce_as(Form form, const char* name, const void* sendbuf, void* recvbuf, MPI_Count count,
                      Datatype& datatype, Op& op, int root, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = aliased(count != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(count != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) { coll::reduce(s, sendbuf, recvbuf, count, datatype, op, root); });
 }
 int Reduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, int root, Comm& comm) {
@@ -379,10 +407,13 @@ int Reduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& d
 template <typename Form>
 static int allreduce_as(Form form, const char* name, const void* sendbuf, void* recvbuf, MPI_Count count,
                         Datatype& datatype, Op& op, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) { coll::allreduce(s, sendbuf, recvbuf, count, datatype, op); });
 }
 int Allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm) {
@@ -401,10 +432,13 @@ int Allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype
 template <typename Form>
 static int reduce_scatter_block_as(Form form, const char* name, const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                                    Datatype& datatype, Op& op, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = aliased(recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) { coll::reduce_scatter_block(s, sendbuf, recvbuf, recvcount, datatype, op); });
 }
 int Reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount, Datatype& datatype, Op& op,
@@ -426,10 +460,13 @@ int Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count recv
 template <typename Form>
 static int reduce_scatter_as(Form form, const char* name, const void* sendbuf, void* recvbuf, CountArray recvcounts,
                              Datatype& datatype, Op& op, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = bad_counts(comm, recvcounts, recvcounts, "recvcounts")) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = bad_counts(comm, recvcounts, recvcounts, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) { coll::reduce_scatter(s, sendbuf, recvbuf, recvcounts, datatype, op); });
 }
 int Reduce_scatter(const void* sendbuf, void* recvbuf, CountArray recvcounts, Datatype& datatype, Op& op, Comm& comm) {
@@ -448,10 +485,13 @@ int Reduce_scatter_init(const void* sendbuf, void* recvbuf, CountArray recvcount
 template <typename Form>
 static int scan_as(Form form, const char* name, const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
                    Op& op, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) { coll::scan(s, sendbuf, recvbuf, count, datatype, op); });
 }
 int Scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm) {
@@ -470,10 +510,13 @@ int Scan_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& dat
 template <typename Form>
 static int exscan_as(Form form, const char* name, const void* sendbuf, void* recvbuf, MPI_Count count,
                      Datatype& datatype, Op& op, Comm& comm) {
-  if (comm.inter) [[unlikely]] return no_intercommunicator(name);
+  if (comm.inter) [[unlikely]]
+    return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]] return code;
-  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]] return code;
+  if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+    return code;
   return form(comm, name, [&](Steps& s) { coll::exscan(s, sendbuf, recvbuf, count, datatype, op); });
 }
 int Exscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm) {

@@ -1,7 +1,7 @@
 // ranks: 2 3
 // timeout: 60
-// Wrong roots, operations, counts, buffers and messages that do not fit: an error class and a text, nobody hangs, the next
-// collective works.
+// Wrong roots, operations, counts, buffers and messages that do not fit: an error class and a text, nobody hangs, the
+// next collective works.
 #include "forms.hpp"
 
 using namespace test;
@@ -41,7 +41,7 @@ void bad_operations(const World& w) {
   double a[4] = {}, b[4] = {};
   // (the operation, a datatype that it is not defined for)
   const std::pair<MPI_Op, MPI_Datatype> wrong[] = {
-      {MPI_BAND, MPI_DOUBLE},      {MPI_LXOR, MPI_FLOAT},   {MPI_SUM, MPI_BYTE},
+      {MPI_BAND, MPI_DOUBLE},          {MPI_LXOR, MPI_FLOAT}, {MPI_SUM, MPI_BYTE},
       {MPI_MAX, MPI_C_DOUBLE_COMPLEX}, {MPI_MINLOC, MPI_INT}, {MPI_SUM, MPI_DOUBLE_INT},
   };
   for (const auto& [op, type] : wrong) {

@@ -1,7 +1,7 @@
 // ranks: 2 3 5
 // timeout: 120
-// Thousands of communicators, some kept, some freed at once while other ranks are late: what a collective keeps per communicator
-// is neither lost nor mixed up, also when there are more of them than there is fast memory for.
+// Thousands of communicators, some kept, some freed at once while other ranks are late: what a collective keeps per
+// communicator is neither lost nor mixed up, also when there are more of them than there is fast memory for.
 #include "forms.hpp"
 
 using namespace test;

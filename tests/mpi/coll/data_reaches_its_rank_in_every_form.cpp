@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 5
 // timeout: 120
-// Bcast, Gather(v), Scatter(v), Allgather(v), Alltoall(v,w): every root, blocking, nonblocking and persistent, in place and
-// not, plain and strided datatypes that differ between the ranks, from nothing to lengths that change the algorithm.
+// Bcast, Gather(v), Scatter(v), Allgather(v), Alltoall(v,w): every root, blocking, nonblocking and persistent, in place
+// and not, plain and strided datatypes that differ between the ranks, from nothing to lengths that change the
+// algorithm.
 #include "forms.hpp"
 
 using namespace test;
@@ -195,7 +196,8 @@ void test_alltoallv(Form form, MPI_Comm comm, int unit, bool strided, bool at_pl
   }
   const auto fill_in = [&](Layout& l) {
     for (int r = 0; r < n; ++r)
-      for (int i = 0; i < pair_count(rank, r, unit); ++i) l.at(displs[static_cast<std::size_t>(r)] + i) = value(rank, r, i);
+      for (int i = 0; i < pair_count(rank, r, unit); ++i)
+        l.at(displs[static_cast<std::size_t>(r)] + i) = value(rank, r, i);
   };
   const auto check = [&](Layout& l) {
     for (int r = 0; r < n; ++r)

@@ -1,7 +1,7 @@
 // ranks: 2 3 4 5
 // timeout: 120
-// Sums of doubles that lose digits: the same bits on all ranks and in every repetition, whoever comes late; the nonblocking and
-// persistent forms give the bits of the blocking one.
+// Sums of doubles that lose digits: the same bits on all ranks and in every repetition, whoever comes late; the
+// nonblocking and persistent forms give the bits of the blocking one.
 #include "forms.hpp"
 
 using namespace test;

@@ -13,37 +13,37 @@ inline const char* form_name(Form form) {
 }
 
 // The persistent form starts twice: buffers must give the same result again, so in-place reductions start once.
-#define TEST_FORMS(name, blocking_name, nonblocking_name)                                      \
-  template <typename... Args>                                                                  \
-  void name##_times(int times, Form form, MPI_Comm comm, Args... args) {                       \
-    MPI_Request request = MPI_REQUEST_NULL;                                                    \
-    switch (form) {                                                                            \
-      case Form::blocking:                                                                     \
-        CHECK_OK(MPI_##blocking_name(args..., comm));                                          \
-        break;                                                                                 \
-      case Form::nonblocking:                                                                  \
-        CHECK_OK(MPI_##nonblocking_name(args..., comm, &request));                             \
-        CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                                       \
-        CHECK(request == MPI_REQUEST_NULL);                                                    \
-        break;                                                                                 \
-      case Form::persistent:                                                                   \
-        CHECK_OK(MPI_##blocking_name##_init(args..., comm, MPI_INFO_NULL, &request));          \
-        for (int i = 0; i < times; ++i) {                                                      \
-          CHECK_OK(MPI_Start(&request));                                                       \
-          CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                                     \
-          CHECK(request != MPI_REQUEST_NULL);                                                  \
-        }                                                                                      \
-        CHECK_OK(MPI_Request_free(&request));                                                  \
-        break;                                                                                 \
-    }                                                                                          \
-  }                                                                                            \
-  template <typename... Args>                                                                  \
-  void name(Form form, MPI_Comm comm, Args... args) {                                          \
-    name##_times(2, form, comm, args...);                                                      \
-  }                                                                                            \
-  template <typename... Args>                                                                  \
-  void name##_once(Form form, MPI_Comm comm, Args... args) {                                   \
-    name##_times(1, form, comm, args...);                                                      \
+#define TEST_FORMS(name, blocking_name, nonblocking_name)                             \
+  template <typename... Args>                                                         \
+  void name##_times(int times, Form form, MPI_Comm comm, Args... args) {              \
+    MPI_Request request = MPI_REQUEST_NULL;                                           \
+    switch (form) {                                                                   \
+      case Form::blocking:                                                            \
+        CHECK_OK(MPI_##blocking_name(args..., comm));                                 \
+        break;                                                                        \
+      case Form::nonblocking:                                                         \
+        CHECK_OK(MPI_##nonblocking_name(args..., comm, &request));                    \
+        CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                              \
+        CHECK(request == MPI_REQUEST_NULL);                                           \
+        break;                                                                        \
+      case Form::persistent:                                                          \
+        CHECK_OK(MPI_##blocking_name##_init(args..., comm, MPI_INFO_NULL, &request)); \
+        for (int i = 0; i < times; ++i) {                                             \
+          CHECK_OK(MPI_Start(&request));                                              \
+          CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                            \
+          CHECK(request != MPI_REQUEST_NULL);                                         \
+        }                                                                             \
+        CHECK_OK(MPI_Request_free(&request));                                         \
+        break;                                                                        \
+    }                                                                                 \
+  }                                                                                   \
+  template <typename... Args>                                                         \
+  void name(Form form, MPI_Comm comm, Args... args) {                                 \
+    name##_times(2, form, comm, args...);                                             \
+  }                                                                                   \
+  template <typename... Args>                                                         \
+  void name##_once(Form form, MPI_Comm comm, Args... args) {                          \
+    name##_times(1, form, comm, args...);                                             \
   }
 
 TEST_FORMS(barrier, Barrier, Ibarrier)

@@ -1,7 +1,7 @@
 // ranks: 2
 // timeout: 180
-// The _c forms: 64-bit arrays of counts and displacements, and counts above 2^31. The large buffers are one megabyte of memory mapped
-// again and again, so that they cost address space and not memory.
+// The _c forms: 64-bit arrays of counts and displacements, and counts above 2^31. The large buffers are one megabyte of
+// memory mapped again and again, so that they cost address space and not memory.
 #include <sys/mman.h>
 
 #include "forms.hpp"
@@ -59,8 +59,8 @@ void arrays(const World& w) {
   for (int r = 0; r < n; ++r) CHECK_EQ(back[static_cast<std::size_t>(3 * r)], 2 * w.rank);
   const std::vector<MPI_Datatype> types(static_cast<std::size_t>(n), MPI_INT);
   back.assign(back.size(), -1);
-  CHECK_OK(MPI_Alltoallw_c(all.data(), counts.data(), bytes.data(), types.data(), back.data(), counts.data(), bytes.data(),
-                           types.data(), MPI_COMM_WORLD));
+  CHECK_OK(MPI_Alltoallw_c(all.data(), counts.data(), bytes.data(), types.data(), back.data(), counts.data(),
+                           bytes.data(), types.data(), MPI_COMM_WORLD));
   for (int r = 0; r < n; ++r) CHECK_EQ(back[static_cast<std::size_t>(3 * r + 1)], 2 * w.rank + 1);
   std::vector<int> gathered(all.size(), -1);
   CHECK_OK(MPI_Gatherv_c(own, 2, MPI_INT, gathered.data(), counts.data(), displs.data(), MPI_INT, 1, MPI_COMM_WORLD));
@@ -71,7 +71,8 @@ void arrays(const World& w) {
   CHECK_OK(MPI_Reduce_scatter_c(ones.data(), part, counts.data(), MPI_INT, MPI_SUM, MPI_COMM_WORLD));
   CHECK_EQ(part[0], n);
   MPI_Request request;
-  CHECK_OK(MPI_Iallgatherv_c(own, 2, MPI_INT, all.data(), counts.data(), displs.data(), MPI_INT, MPI_COMM_WORLD, &request));
+  CHECK_OK(
+      MPI_Iallgatherv_c(own, 2, MPI_INT, all.data(), counts.data(), displs.data(), MPI_INT, MPI_COMM_WORLD, &request));
   CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   CHECK_EQ(all[1], 1);
 }

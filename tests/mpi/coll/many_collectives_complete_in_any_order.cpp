@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 5
 // timeout: 120
-// Hundreds of nonblocking and persistent collectives outstanding at once on one communicator: each rank completes them in its own
-// order, by different calls, with point-to-point traffic and blocking collectives in between.
+// Hundreds of nonblocking and persistent collectives outstanding at once on one communicator: each rank completes them
+// in its own order, by different calls, with point-to-point traffic and blocking collectives in between.
 #include <algorithm>
 #include <numeric>
 
@@ -38,16 +38,16 @@ void start(const World& w, Operation& op, int number, Random& shared) {
       break;
     case 2:
       op.recv.resize(op.send.size() * static_cast<std::size_t>(n));
-      CHECK_OK(MPI_Iallgather(op.send.data(), count, MPI_INT, op.recv.data(), count, MPI_INT, MPI_COMM_WORLD,
-                              &op.request));
+      CHECK_OK(
+          MPI_Iallgather(op.send.data(), count, MPI_INT, op.recv.data(), count, MPI_INT, MPI_COMM_WORLD, &op.request));
       break;
     case 3:
       CHECK_OK(MPI_Ibarrier(MPI_COMM_WORLD, &op.request));
       break;
     case 4:
       op.recv.resize(op.send.size());
-      CHECK_OK(MPI_Ireduce(op.send.data(), op.recv.data(), count, MPI_INT, MPI_MAX, op.root, MPI_COMM_WORLD,
-                           &op.request));
+      CHECK_OK(
+          MPI_Ireduce(op.send.data(), op.recv.data(), count, MPI_INT, MPI_MAX, op.root, MPI_COMM_WORLD, &op.request));
       break;
     case 5:
       op.recv.resize(op.send.size());
@@ -66,8 +66,12 @@ void check(const World& w, const Operation& op, int number) {
         expected = 0;
         for (int r = 0; r < n; ++r) expected += value(r, number, i);
         break;
-      case 1: expected = value(op.root, number, i); break;
-      case 2: expected = value(i / count, number, i % count); break;
+      case 1:
+        expected = value(op.root, number, i);
+        break;
+      case 2:
+        expected = value(i / count, number, i % count);
+        break;
       case 4:
         if (w.rank == op.root) expected = value(n - 1, number, i);
         break;
@@ -77,7 +81,8 @@ void check(const World& w, const Operation& op, int number) {
         break;
     }
     if (got != expected)
-      check_fail(__FILE__, __LINE__, "operation %d of kind %d, element %d: %d and not %d", number, op.kind, i, got, expected);
+      check_fail(__FILE__, __LINE__, "operation %d of kind %d, element %d: %d and not %d", number, op.kind, i, got,
+                 expected);
   }
 }
 
@@ -144,7 +149,8 @@ int main() {
         CHECK_EQ(sum, w.size);
         const int to = (w.rank + 1) % w.size, from = (w.rank + w.size - 1) % w.size;
         int got = -1;
-        CHECK_OK(MPI_Sendrecv(&w.rank, 1, MPI_INT, to, i, &got, 1, MPI_INT, from, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK_OK(
+            MPI_Sendrecv(&w.rank, 1, MPI_INT, to, i, &got, 1, MPI_INT, from, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         CHECK_EQ(got, from);
       }
     }
@@ -156,8 +162,8 @@ int main() {
   std::vector<int> send(fixed), recv(fixed);
   std::vector<MPI_Request> requests(fixed);
   for (int i = 0; i < fixed; ++i)
-    CHECK_OK(MPI_Allreduce_init(&send[static_cast<std::size_t>(i)], &recv[static_cast<std::size_t>(i)], 1, MPI_INT, MPI_SUM,
-                                MPI_COMM_WORLD, MPI_INFO_NULL, &requests[static_cast<std::size_t>(i)]));
+    CHECK_OK(MPI_Allreduce_init(&send[static_cast<std::size_t>(i)], &recv[static_cast<std::size_t>(i)], 1, MPI_INT,
+                                MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[static_cast<std::size_t>(i)]));
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < fixed; ++i) send[static_cast<std::size_t>(i)] = value(w.rank, i, round);
     CHECK_OK(MPI_Startall(fixed, requests.data()));

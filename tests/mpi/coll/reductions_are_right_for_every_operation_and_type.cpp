@@ -20,11 +20,15 @@ struct Pair {
 /// A value that makes exact results: small enough that sums and products of all ranks are exact.
 template <typename T>
 T sample(std::uint64_t random) {
-  if constexpr (std::is_same_v<T, bool>) return random & 1;
-  else if constexpr (std::is_integral_v<T>) return static_cast<T>(random >> 7);
-  else if constexpr (std::is_floating_point_v<T>) return static_cast<T>(static_cast<int>(random >> 9 & 15) - 7);
-  else return T(static_cast<typename T::value_type>(static_cast<int>(random >> 9 & 7) - 3),
-                static_cast<typename T::value_type>(static_cast<int>(random >> 13 & 7) - 3));
+  if constexpr (std::is_same_v<T, bool>)
+    return random & 1;
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(random >> 7);
+  else if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(static_cast<int>(random >> 9 & 15) - 7);
+  else
+    return T(static_cast<typename T::value_type>(static_cast<int>(random >> 9 & 7) - 3),
+             static_cast<typename T::value_type>(static_cast<int>(random >> 13 & 7) - 3));
 }
 template <typename T>
 T sometimes_zero(std::uint64_t random) {
@@ -40,7 +44,7 @@ struct Case {
   const char* what;
   MPI_Datatype type;
   MPI_Op op;
-  std::size_t size;                                              // of an element in bytes
+  std::size_t size;  // of an element in bytes
   void (*make)(std::uint64_t random, void* element);
   void (*combine)(const void* lower, const void* upper, void* result);
   bool (*equal)(const void* a, const void* b);
@@ -78,7 +82,8 @@ void check_case(const Case& c, int count) {
   const void* from = own.data();
   const auto expect = [&](const Vector& got, const Vector& wanted, int first, int length) {
     for (int i = 0; i < length; ++i)
-      if (!c.equal(got.at(i), wanted.at(first + i))) check_fail(__FILE__, __LINE__, "%s: element %d is wrong", c.what, i);
+      if (!c.equal(got.at(i), wanted.at(first + i)))
+        check_fail(__FILE__, __LINE__, "%s: element %d is wrong", c.what, i);
   };
   // What differs between the forms does not depend on the type: all of them for one type of each kind.
   const bool every_form =
@@ -137,16 +142,20 @@ void check_case(const Case& c, int count) {
 
 template <typename T, T (*make)(std::uint64_t)>
 void check_op(const char* what, MPI_Datatype type, MPI_Op op, void (*combine)(const void*, const void*, void*)) {
-  const Case c{what, type, op, sizeof(T),
-               [](std::uint64_t random, void* element) { *static_cast<T*>(element) = make(random); }, combine,
+  const Case c{what,
+               type,
+               op,
+               sizeof(T),
+               [](std::uint64_t random, void* element) { *static_cast<T*>(element) = make(random); },
+               combine,
                [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); }};
   check_case(c, 13);
 }
 
-#define CHECK_OP(T, type, op, make, expression)                                               \
+#define CHECK_OP(T, type, op, make, expression)                                                       \
   check_op<T, make>(#type " " #op, type, op, [](const void* lower, const void* upper, void* result) { \
-    const T &a = *static_cast<const T*>(lower), &b = *static_cast<const T*>(upper);           \
-    *static_cast<T*>(result) = expression;                                                    \
+    const T &a = *static_cast<const T*>(lower), &b = *static_cast<const T*>(upper);                   \
+    *static_cast<T*>(result) = expression;                                                            \
   })
 
 template <typename T>
@@ -169,8 +178,10 @@ void order(MPI_Datatype type) {
 template <typename T>
 void arithmetic(MPI_Datatype type) {
   if constexpr (std::is_integral_v<T>) {  // wraps around
-    CHECK_OP(T, type, MPI_SUM, sample<T>, static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)));
-    CHECK_OP(T, type, MPI_PROD, sample<T>, static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)));
+    CHECK_OP(T, type, MPI_SUM, sample<T>,
+             static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)));
+    CHECK_OP(T, type, MPI_PROD, sample<T>,
+             static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)));
   } else {
     CHECK_OP(T, type, MPI_SUM, sample<T>, a + b);
     CHECK_OP(T, type, MPI_PROD, sample<T>, a * b);

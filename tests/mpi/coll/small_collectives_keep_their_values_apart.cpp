@@ -1,7 +1,7 @@
 // ranks: 2 3 4 5
 // timeout: 120
-// Long runs of small blocking collectives of every length around one kilobyte, one after another without a pause, ranks late in
-// turn: no value of one is seen by another, errors of one do not reach the next.
+// Long runs of small blocking collectives of every length around one kilobyte, one after another without a pause, ranks
+// late in turn: no value of one is seen by another, errors of one do not reach the next.
 #include "forms.hpp"
 
 using namespace test;

@@ -31,8 +31,10 @@ Datatype& gappy_type() {
 class Buffer {
  public:
   Buffer(MPI_Count words, bool gappy)
-      : type_(gappy && words % 2 == 0 ? &gappy_type() : &word_type()), per_element_(type_ == &word_type() ? 1 : 2),
-        count_(words / per_element_), storage_(static_cast<std::size_t>(count_ * type_->extent + 32), fill) {}
+      : type_(gappy && words % 2 == 0 ? &gappy_type() : &word_type()),
+        per_element_(type_ == &word_type() ? 1 : 2),
+        count_(words / per_element_),
+        storage_(static_cast<std::size_t>(count_ * type_->extent + 32), fill) {}
   void* data() { return storage_.data() + 16; }
   Datatype& type() { return *type_; }
   MPI_Count count() const { return count_; }
@@ -147,7 +149,9 @@ void check_bcast(int n, Simulation& simulation, int root, MPI_Count words) {
   ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
     Buffer& b = data[static_cast<std::size_t>(rank)];
     bcast(s, b.data(), b.count(), b.type(), root);
-  }), "") << "root " << root << ", words " << words;
+  }),
+            "")
+      << "root " << root << ", words " << words;
   for (Buffer& b : data) {
     ASSERT_EQ(b.get(), expected) << "root " << root << ", words " << words;
     ASSERT_TRUE(b.is_clean());
@@ -187,7 +191,9 @@ void check_gather(int n, Simulation& simulation, int root, MPI_Count words, bool
     const void* from = at_root && at_place ? MPI_IN_PLACE : b.data();
     gather(s, from, b.count(), &b.type(), at_root ? recv.data() : nullptr, recv.elements(words),
            at_root ? &recv.type() : nullptr, root);
-  }), "") << "root " << root << ", words " << words;
+  }),
+            "")
+      << "root " << root << ", words " << words;
   ASSERT_EQ(recv.get(), expected) << "root " << root << ", words " << words;
   ASSERT_TRUE(recv.is_clean());
 }
@@ -213,7 +219,9 @@ void check_scatter(int n, Simulation& simulation, int root, MPI_Count words, boo
     void* to = at_root && at_place ? MPI_IN_PLACE : b.data();
     scatter(s, at_root ? send.data() : nullptr, send.elements(words), at_root ? &send.type() : nullptr, to, b.count(),
             &b.type(), root);
-  }), "") << "root " << root << ", words " << words;
+  }),
+            "")
+      << "root " << root << ", words " << words;
   for (int r = 0; r < n; ++r) {
     if (r == root && at_place) continue;
     ASSERT_EQ(recv[static_cast<std::size_t>(r)].get(), block(r, 1, words)) << "root " << root << " rank " << r;
@@ -241,7 +249,8 @@ struct Uneven {
       places.push_back(at);
       at += counts.back() + 2;
     }
-    for (int r = 0; r < n; ++r) displacements.push_back(at - places[static_cast<std::size_t>(r)] - counts[static_cast<std::size_t>(r)]);
+    for (int r = 0; r < n; ++r)
+      displacements.push_back(at - places[static_cast<std::size_t>(r)] - counts[static_cast<std::size_t>(r)]);
     room = at + 2;
   }
   std::vector<MPI_Count> counts, displacements;
@@ -274,7 +283,8 @@ TEST_P(Collective, gatherv_and_scatterv_serve_uneven_blocks) {
         Buffer& b = send[static_cast<std::size_t>(rank)];
         gatherv(s, rank == root && late ? MPI_IN_PLACE : b.data(), b.count(), &b.type(), recv.data(), counts,
                 displacements, &recv.type(), root);
-      }), "");
+      }),
+                "");
       ASSERT_EQ(recv.get(), packed_expected);
 
       std::vector<Buffer> back;
@@ -282,7 +292,8 @@ TEST_P(Collective, gatherv_and_scatterv_serve_uneven_blocks) {
       ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
         Buffer& b = back[static_cast<std::size_t>(rank)];
         scatterv(s, recv.data(), counts, displacements, &recv.type(), b.data(), b.count(), &b.type(), root);
-      }), "");
+      }),
+                "");
       for (int r = 0; r < n(); ++r) {
         ASSERT_EQ(back[static_cast<std::size_t>(r)].get(), block(r, 2, layout.counts[static_cast<std::size_t>(r)]));
         ASSERT_TRUE(back[static_cast<std::size_t>(r)].is_clean());
@@ -309,7 +320,9 @@ void check_allgather(int n, Simulation& simulation, MPI_Count words, bool at_pla
     Buffer &from = send[static_cast<std::size_t>(rank)], &to = recv[static_cast<std::size_t>(rank)];
     allgather(s, at_place ? MPI_IN_PLACE : from.data(), from.count(), &from.type(), to.data(), to.elements(words),
               to.type());
-  }), "") << "words " << words;
+  }),
+            "")
+      << "words " << words;
   for (Buffer& b : recv) {
     ASSERT_EQ(b.get(), expected) << "words " << words;
     ASSERT_TRUE(b.is_clean());
@@ -319,8 +332,7 @@ void check_allgather(int n, Simulation& simulation, MPI_Count words, bool at_pla
 TEST_P(Collective, allgather_gives_all_blocks_to_all) {
   for (const std::int64_t ring : {1, 1 << 20}) {
     const With limit("HEDDLE_ALLGATHER_RING_LIMIT", ring);
-    for (const MPI_Count words : lengths)
-      both([&](Simulation& s, bool late) { check_allgather(n(), s, words, late); });
+    for (const MPI_Count words : lengths) both([&](Simulation& s, bool late) { check_allgather(n(), s, words, late); });
   }
 }
 
@@ -346,7 +358,8 @@ TEST_P(Collective, allgatherv_gives_all_uneven_blocks_to_all) {
         Buffer &from = send[static_cast<std::size_t>(rank)], &to = recv[static_cast<std::size_t>(rank)];
         allgatherv(s, late ? MPI_IN_PLACE : from.data(), from.count(), &from.type(), to.data(),
                    CountArray(layout.counts.data()), CountArray(layout.displacements.data()), to.type());
-      }), "");
+      }),
+                "");
       for (Buffer& b : recv) ASSERT_EQ(b.get(), expected);
     });
   }
@@ -368,7 +381,9 @@ void check_alltoall(int n, Simulation& simulation, MPI_Count words, bool at_plac
     Buffer &from = send[static_cast<std::size_t>(rank)], &to = recv[static_cast<std::size_t>(rank)];
     alltoall(s, at_place ? MPI_IN_PLACE : from.data(), from.elements(words), &from.type(), to.data(),
              to.elements(words), to.type());
-  }), "") << "words " << words;
+  }),
+            "")
+      << "words " << words;
   for (int r = 0; r < n; ++r) {
     ASSERT_EQ(recv[static_cast<std::size_t>(r)].get(), expected[static_cast<std::size_t>(r)]) << "words " << words;
     ASSERT_TRUE(recv[static_cast<std::size_t>(r)].is_clean());
@@ -394,7 +409,8 @@ void check_alltoallv(int n, Simulation& simulation, bool at_place, bool w) {
     std::vector<MPI_Datatype> types;
   };
   std::vector<Side> sides(static_cast<std::size_t>(n));
-  std::vector<Words> out(static_cast<std::size_t>(n)), expected(static_cast<std::size_t>(n)), in(static_cast<std::size_t>(n));
+  std::vector<Words> out(static_cast<std::size_t>(n)), expected(static_cast<std::size_t>(n)),
+      in(static_cast<std::size_t>(n));
   for (int r = 0; r < n; ++r) {
     Side& side = sides[static_cast<std::size_t>(r)];
     MPI_Count at = 1;
@@ -421,14 +437,14 @@ void check_alltoallv(int n, Simulation& simulation, bool at_place, bool w) {
     recv.buffer = in[i].data();
     if (at_place) send = Blocks{MPI_IN_PLACE, {}, {}, nullptr, nullptr};
     alltoallv(s, send, recv);
-  }), "");
+  }),
+            "");
   for (int r = 0; r < n; ++r) ASSERT_EQ(in[static_cast<std::size_t>(r)], expected[static_cast<std::size_t>(r)]);
 }
 
 TEST_P(Collective, alltoallv_and_alltoallw_send_each_block_to_its_rank) {
   for (const bool at_place : {false, true})
-    for (const bool w : {false, true})
-      both([&](Simulation& s, bool) { check_alltoallv(n(), s, at_place, w); });
+    for (const bool w : {false, true}) both([&](Simulation& s, bool) { check_alltoallv(n(), s, at_place, w); });
 }
 
 TEST_P(Collective, exchanges_with_many_ranks_keep_few_messages_outstanding) {
@@ -487,7 +503,9 @@ const std::vector<MPI_Count> vector_lengths = {0, 1, 3, 16, 17, 40, 101};
 /// One rank's buffers of a reduction, with canaries; in place: the values are in the receive buffer.
 struct Operands {
   Operands(int rank, MPI_Count count, MPI_Count result_count, bool at_place)
-      : send(values_of(rank, count)), recv(static_cast<std::size_t>(std::max(count, result_count) + 2), 0xabab), at_place(at_place) {
+      : send(values_of(rank, count)),
+        recv(static_cast<std::size_t>(std::max(count, result_count) + 2), 0xabab),
+        at_place(at_place) {
     if (at_place) std::copy(send.begin(), send.end(), recv.begin() + 1);
     original = send;
   }
@@ -509,7 +527,9 @@ void check_reduce(int n, Simulation& simulation, ReduceFunction function, int ro
   ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
     Operands& o = operands[static_cast<std::size_t>(rank)];
     function(s, o.from(), rank == root ? o.to() : nullptr, count, long_type(), op, root);
-  }), "") << "root " << root << ", count " << count;
+  }),
+            "")
+      << "root " << root << ", count " << count;
   ASSERT_EQ(operands[static_cast<std::size_t>(root)].result(0, count), combined(n - 1, count, op.commutative))
       << "root " << root << ", count " << count;
   for (const Operands& o : operands) ASSERT_TRUE(o.is_clean());
@@ -537,7 +557,9 @@ void check_allreduce(int n, Simulation& simulation, AllreduceFunction function, 
   ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
     Operands& o = operands[static_cast<std::size_t>(rank)];
     function(s, o.from(), o.to(), count, long_type(), op);
-  }), "") << "count " << count;
+  }),
+            "")
+      << "count " << count;
   const Longs expected = combined(n - 1, count, op.commutative);
   for (const Operands& o : operands) {
     ASSERT_EQ(o.result(0, count), expected) << "count " << count;
@@ -584,10 +606,13 @@ TEST_P(Collective, reduce_scatter_gives_each_rank_its_share) {
                 reduce_scatter(s, o.from(), o.to(), CountArray(counts.data()), long_type(), *op);
               else
                 reduce_scatter_block(s, o.from(), o.to(), each, long_type(), *op);
-            }), "") << "each " << each << " uneven " << uneven;
+            }),
+                      "")
+                << "each " << each << " uneven " << uneven;
             for (int r = 0; r < n(); ++r) {
               const auto i = static_cast<std::size_t>(r);
-              ASSERT_EQ(operands[i].result(0, counts[i]), Longs(expected.begin() + starts[i], expected.begin() + starts[i + 1]))
+              ASSERT_EQ(operands[i].result(0, counts[i]),
+                        Longs(expected.begin() + starts[i], expected.begin() + starts[i + 1]))
                   << "each " << each << " uneven " << uneven << " rank " << r;
               ASSERT_TRUE(operands[i].is_clean());
             }
@@ -609,7 +634,8 @@ TEST_P(Collective, scan_and_exscan_combine_the_ranks_below) {
             ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
               Operands& o = operands[static_cast<std::size_t>(rank)];
               (inclusive ? scan : exscan)(s, o.from(), o.to(), count, long_type(), *op);
-            }), "");
+            }),
+                      "");
             for (int r = inclusive ? 0 : 1; r < n(); ++r) {
               const Operands& o = operands[static_cast<std::size_t>(r)];
               ASSERT_EQ(o.result(0, count), combined(inclusive ? r : r - 1, count, op->commutative)) << "rank " << r;
@@ -627,10 +653,13 @@ TEST_P(Collective, a_recorded_schedule_can_run_again_with_new_data) {
   std::vector<Operands> operands;
   for (int r = 0; r < n(); ++r) operands.emplace_back(r, count, count, false);
   Simulation simulation(n(), 3, true);
-  ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
-    Operands& o = operands[static_cast<std::size_t>(rank)];
-    allreduce_halving(s, o.from(), o.to(), n() > 1 ? count : 0, long_type(), composition());
-  }, 3), "");
+  ASSERT_EQ(simulation.run(
+                [&](Steps& s, int rank) {
+                  Operands& o = operands[static_cast<std::size_t>(rank)];
+                  allreduce_halving(s, o.from(), o.to(), n() > 1 ? count : 0, long_type(), composition());
+                },
+                3),
+            "");
   if (n() > 1) {
     for (const Operands& o : operands) ASSERT_EQ(o.result(0, count), combined(n() - 1, count, false));
   }
@@ -657,10 +686,12 @@ TEST(Reductions, floating_point_results_are_the_same_bits_on_all_ranks_and_in_an
         ASSERT_EQ(simulation.run([&](Steps& s, int rank) {
           const auto i = static_cast<std::size_t>(rank);
           function(s, send[i].data(), recv[i].data(), count, type, sum());
-        }), "");
+        }),
+                  "");
         if (first.empty()) first = recv[0];
         for (const auto& result : recv)
-          ASSERT_EQ(std::memcmp(result.data(), first.data(), count * sizeof(double)), 0) << n << " ranks, seed " << seed;
+          ASSERT_EQ(std::memcmp(result.data(), first.data(), count * sizeof(double)), 0)
+              << n << " ranks, seed " << seed;
       }
     }
   }

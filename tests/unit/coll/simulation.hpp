@@ -1,8 +1,8 @@
 // Runs recorded collectives of n ranks inside one thread, in adversarial order.
 //
-// Messages are handed over as late as MPI allows (a send's buffer is read when the message is matched, in a random order of all
-// that could happen next), or at once; both must give the same. What never finishes, is left over or has the wrong
-// size is reported.
+// Messages are handed over as late as MPI allows (a send's buffer is read when the message is matched, in a random
+// order of all that could happen next), or at once; both must give the same. What never finishes, is left over or has
+// the wrong size is reported.
 #pragma once
 
 #include <gtest/gtest.h>

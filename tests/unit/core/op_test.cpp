@@ -19,8 +19,8 @@ namespace {
 Datatype& type_of(MPI_Datatype handle) { return *builtin_datatype(reinterpret_cast<std::uintptr_t>(handle)); }
 Op& op_of(MPI_Op handle) { return *builtin_op(reinterpret_cast<std::uintptr_t>(handle)); }
 
-const MPI_Op all_ops[] = {MPI_SUM,  MPI_MIN,  MPI_MAX, MPI_PROD, MPI_BAND,   MPI_BOR,    MPI_BXOR,
-                          MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC};
+const MPI_Op all_ops[] = {MPI_SUM,  MPI_MIN,  MPI_MAX, MPI_PROD, MPI_BAND,   MPI_BOR,
+                          MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC};
 
 std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING];
@@ -48,13 +48,33 @@ TEST(Op, every_predefined_handle_is_found_and_every_other_value_is_not) {
 std::string group_of(const BasicInfo& info) {
   using R = Representation;
   switch (info.representation) {
-    case R::i8: case R::i16: case R::i32: case R::i64: case R::i128: case R::u8: case R::u16: case R::u32: case R::u64:
+    case R::i8:
+    case R::i16:
+    case R::i32:
+    case R::i64:
+    case R::i128:
+    case R::u8:
+    case R::u16:
+    case R::u32:
+    case R::u64:
       return "integer";
-    case R::f16: case R::f32: case R::f64: case R::f80: case R::f128:
+    case R::f16:
+    case R::f32:
+    case R::f64:
+    case R::f80:
+    case R::f128:
       return "real";
-    case R::c_f16: case R::c_f32: case R::c_f64: case R::c_f80: case R::c_f128:
+    case R::c_f16:
+    case R::c_f32:
+    case R::c_f64:
+    case R::c_f80:
+    case R::c_f128:
       return "complex";
-    case R::l8: case R::l16: case R::l32: case R::l64: case R::l128:
+    case R::l8:
+    case R::l16:
+    case R::l32:
+    case R::l64:
+    case R::l128:
       return "logical";
     case R::bytes:
       return std::string(info.name) == "MPI_BYTE" || std::string(info.name) == "MPI_PACKED" ? "bytes" : "";
@@ -182,7 +202,8 @@ MPI_Datatype seen = MPI_DATATYPE_NULL;
 void subtract(void* in, void* inout, int* length, MPI_Datatype* type) {
   ++calls;
   seen = *type;
-  for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] = static_cast<int*>(in)[i] - static_cast<int*>(inout)[i];
+  for (int i = 0; i < *length; ++i)
+    static_cast<int*>(inout)[i] = static_cast<int*>(in)[i] - static_cast<int*>(inout)[i];
 }
 
 TEST(Op, a_user_function_gets_in_as_the_left_operand_and_the_handle_of_the_type) {
