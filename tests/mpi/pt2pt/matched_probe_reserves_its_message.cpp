@@ -59,7 +59,10 @@ void every_form(const World& w) {
 
 void reserved(const World& w) {
   if (w.rank == 0) {
-    for (int i = 0; i < 3; ++i) MPI_Send(&i, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+    const int values[3] = {0, 1, 2};
+    MPI_Request requests[3];
+    for (int i = 0; i < 3; ++i) MPI_Isend(&values[i], 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[i]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     return;
   }
   MPI_Message first, second;

@@ -45,7 +45,14 @@ void sizes(const World& w) {
 void by_tag_and_in_order(const World& w) {
   constexpr int tags[] = {5, 6, 5, 7, 6};
   if (w.rank == 0) {
-    for (std::size_t i = 0; i < 5; ++i) send_bytes(100 + i, 1, tags[i], MPI_COMM_WORLD, i);
+    std::vector<unsigned char> data[5];
+    MPI_Request requests[5];  // nonblocking: the first is received after the last was probed
+    for (std::size_t i = 0; i < 5; ++i) {
+      data[i].resize(100 + i);
+      fill(data[i].data(), 100 + i, i);
+      MPI_Isend(data[i].data(), static_cast<int>(100 + i), MPI_BYTE, 1, tags[i], MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
   } else {
     MPI_Status status;
     MPI_Probe(0, 7, MPI_COMM_WORLD, &status);  // the fourth, although three others came before
