@@ -1,8 +1,6 @@
 // MPI-5.0 §3.7, §3.9, §13.2: completing, freeing and starting requests; generalized requests.
 #include "mpi/request.hpp"
 
-#include <utility>
-
 #include "core/status.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
@@ -28,13 +26,17 @@ int bad_request() noexcept {
   return error(MPI_ERR_REQUEST, "the request handle is not one: it was freed or completed before, or never set");
 }
 
+void clear(MPI_Status& status) noexcept {
+  status.MPI_SOURCE = MPI_ANY_SOURCE;
+  status.MPI_TAG = MPI_ANY_TAG;
+  set_status_bytes(status, 0);
+  set_status_cancelled(status, false);
+}
+
 void set_empty(MPI_Status* status) noexcept {
   if (status == MPI_STATUS_IGNORE) return;
-  status->MPI_SOURCE = MPI_ANY_SOURCE;
-  status->MPI_TAG = MPI_ANY_TAG;
+  clear(*status);
   status->MPI_ERROR = MPI_SUCCESS;  // part of an empty status, unlike of others (MPI-5.0 §3.7.3)
-  set_status_bytes(*status, 0);
-  set_status_cancelled(*status, false);
 }
 
 bool is_inactive(const Request& r) noexcept { return r.state.load(std::memory_order_relaxed) & Request::inactive_bit; }
@@ -51,8 +53,8 @@ int describe(Request& r, MPI_Status* status) noexcept {
   return r.error;
 }
 
-/// Calls the free callback of a generalized request. Returns its error code.
-int free_generalized(Request& r) noexcept;
+/// What the free callback returned of the generalized request that this thread freed last.
+thread_local int free_error = MPI_SUCCESS;
 
 /// Ends a complete request: status, handle, memory. `comm` is whom to blame for an error.
 int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = nullptr) noexcept {
@@ -61,13 +63,13 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
     return MPI_SUCCESS;
   }
   int code = describe(r, status);
-  if (r.type == Request::Type::generalized) {
-    const int freed = free_generalized(r);
-    if (!code) code = freed;
-  }
   if (comm && !*comm) *comm = r.comm;
   if (!r.persistent) *handle = MPI_REQUEST_NULL;
   r.error = MPI_SUCCESS;
+  if (r.type == Request::Type::generalized) [[unlikely]] {
+    retire(&r);
+    return free_error ? free_error : code;  // the last callback's (MPI-5.0 §13.2), but a failed query is not forgotten
+  }
   retire(&r);
   return code;
 }
@@ -303,8 +305,9 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     progress_for_test(*r->vci);
     if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
   }
-  if (is_inactive(*r)) set_empty(status); else describe(*r, status);
-  return MPI_SUCCESS;
+  if (is_inactive(*r)) return set_empty(status), MPI_SUCCESS;
+  const int code = describe(*r, status);
+  return r->type == Request::Type::generalized ? code : MPI_SUCCESS;  // an operation's own error waits for its completion call
 }
 
 int Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -358,8 +361,9 @@ int Request_free(MPI_Request* request) {
   Request* r = resolve<Request>(*request);
   if (!r) return bad_request();
   *request = MPI_REQUEST_NULL;
+  free_error = MPI_SUCCESS;
   release_by_user(*r);
-  return MPI_SUCCESS;
+  return free_error;
 }
 
 int Start(MPI_Request* request) {
@@ -400,11 +404,6 @@ struct Generalized {
   void* extra;
 };
 
-int free_generalized(Request& r) noexcept {
-  auto& g = *static_cast<Generalized*>(r.data);
-  return g.free ? std::exchange(g.free, nullptr)(g.extra) : MPI_SUCCESS;
-}
-
 const RequestOps generalized_ops{
     .start = nullptr,
     .cancel =
@@ -417,13 +416,15 @@ const RequestOps generalized_ops{
           auto& g = *static_cast<Generalized*>(r.data);
           MPI_Status own{};
           MPI_Status* to = status == MPI_STATUS_IGNORE ? &own : status;
-          set_empty(to);
+          clear(*to);
           return g.query(g.extra, to);
         },
     .free =
         [](Request& r) {
-          free_generalized(r);  // nobody is there to hear of an error: the request was given back before it was complete
-          delete static_cast<Generalized*>(r.data);
+          auto* g = static_cast<Generalized*>(r.data);
+          const int code = g->free ? g->free(g->extra) : MPI_SUCCESS;
+          delete g;
+          free_error = code;  // only now: the callback may itself free others
         },
 };
 
@@ -444,8 +445,9 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
 int Grequest_complete(MPI_Request request) {
   Request* r = resolve<Request>(request);
   if (!r || r->type != Request::Type::generalized) return error(MPI_ERR_REQUEST, "not a generalized request");
+  free_error = MPI_SUCCESS;
   complete_from_outside(*r);
-  return MPI_SUCCESS;
+  return free_error;
 }
 
 }  // namespace heddle::mpi

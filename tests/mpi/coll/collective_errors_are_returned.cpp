@@ -94,6 +94,13 @@ void bad_messages(const World& w) {
   // A rank whose own two sides do not match finds it out without the others.
   int send[4] = {1, 2, 3, 4};
   std::vector<int> recv(static_cast<std::size_t>(4 * w.size), -1);
+  CHECK_CLASS(MPI_Gather(send, 1, MPI_INT, send, 1, MPI_INT, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
+  // The same buffer twice is no mistake where nothing is read or written.
+  const int zero = 0;
+  CHECK_OK(MPI_Gather(send, 0, MPI_INT, send, 0, MPI_INT, 0, MPI_COMM_SELF));
+  CHECK_OK(MPI_Scatter(send, 0, MPI_INT, send, 0, MPI_INT, 0, MPI_COMM_SELF));
+  CHECK_OK(MPI_Gatherv(send, 0, MPI_INT, send, &zero, &zero, MPI_INT, 0, MPI_COMM_SELF));
+  CHECK_OK(MPI_Scatterv(send, &zero, &zero, MPI_INT, send, 0, MPI_INT, 0, MPI_COMM_SELF));
   const int code = MPI_Allgather(send, 3, MPI_INT, recv.data(), 4, MPI_INT, MPI_COMM_WORLD);
   CHECK_EQ(error_class(code), MPI_ERR_COUNT);
   const std::string text = error_text(code);

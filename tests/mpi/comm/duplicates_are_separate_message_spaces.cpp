@@ -49,6 +49,9 @@ int main() {
   CHECK_EQ(length, 0);
   MPI_Comm_get_name(MPI_COMM_WORLD, name, &length);
   CHECK_STR(name, "MPI_COMM_WORLD");
+  CHECK_OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
+  CHECK_STR(name, "MPI_COMM_NULL");
+  CHECK_EQ(length, 13);
 
   // Sent first on a, then on b; received first from b.
   const int to = (w.rank + 1) % w.size, from = (w.rank + w.size - 1) % w.size;

@@ -69,11 +69,15 @@ int main() {
   }
   if (!library_is_mpich()) CHECK(MPI_Add_error_string(MPI_ERR_RANK, "not yours") != MPI_SUCCESS);  // those texts stay
 
+  CHECK(MPI_Remove_error_code(code) != MPI_SUCCESS);  // its text is left
   CHECK_OK(MPI_Remove_error_string(code));
   CHECK_EQ(error_text(code), std::string());
   CHECK_OK(MPI_Remove_error_string(cls));
   CHECK(MPI_Remove_error_class(cls) != MPI_SUCCESS);  // a code of it is left
   CHECK_OK(MPI_Remove_error_code(code));
+  CHECK_OK(MPI_Add_error_string(cls, "the warp broke again"));
+  CHECK(MPI_Remove_error_class(cls) != MPI_SUCCESS);  // its text is left
+  CHECK_OK(MPI_Remove_error_string(cls));
   CHECK_OK(MPI_Remove_error_class(cls));
   CHECK_OK(MPI_Remove_error_code(other));
 

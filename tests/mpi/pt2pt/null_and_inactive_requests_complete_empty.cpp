@@ -23,6 +23,7 @@ void check_singles(MPI_Request request) {
   MPI_Request_get_status(request, &flag, &status);
   CHECK_EQ(flag, 1);
   CHECK(is_empty(status));
+  if (!library_is_mpich()) CHECK_EQ(status.MPI_ERROR, MPI_SUCCESS);  // part of the empty status; MPICH 5.0.2 leaves it
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   CHECK(request == before);  // an inactive request stays what it is
