@@ -12,7 +12,7 @@
 namespace heddle {
 
 namespace coll {
-/// Ends what the collectives keep of a communicator. (Defined in coll/.)
+/// Ends what the collectives keep of a communicator. Defined in coll/node_slots.cpp.
 void release_state(CommState* state) noexcept;
 }  // namespace coll
 
