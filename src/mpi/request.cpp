@@ -107,10 +107,11 @@ Seen see(MPI_Request handle) noexcept {
   return {r, r != nullptr};
 }
 
-int check_all(int count, const MPI_Request* requests) noexcept {
+/// \param first index of `requests[0]` in the user's array, for the text.
+int check_all(int count, const MPI_Request* requests, int first = 0) noexcept {
   for (int i = 0; i < count; ++i)
     if (!see(requests[i]).valid)
-      return error(MPI_ERR_REQUEST, "element %d of the request array is not a request: it was freed or completed before, or never set", i);
+      return error(MPI_ERR_REQUEST, "element %d of the request array is not a request: it was freed or completed before, or never set", first + i);
   return MPI_SUCCESS;
 }
 
@@ -233,11 +234,29 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   return test_slowly(*r, request, flag, status);
 }
 
-int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  if (const int code = check_all(count, requests)) return code;
+namespace {
+
+[[gnu::noinline]] int waitall_slowly(int count, MPI_Request* requests, MPI_Status* statuses, int first) noexcept {
+  if (const int code = check_all(count, requests, first)) return code;
   for (int i = 0; i < count; ++i)
     if (Request* r = see(requests[i]).request) wait_until(r->vci, [r] { return r->is_done(); });
   return conclude_all(count, requests, statuses);
+}
+
+}  // namespace
+
+int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  // One pass over what is complete and simple; from the first request that is not, the general way.
+  for (int i = 0; i < count; ++i) {
+    MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+    Request* r = resolve<Request>(requests[i]);
+    if (r && conclude_simply(*r, &requests[i], status)) [[likely]] continue;
+    const int code = waitall_slowly(count - i, requests + i, status, i);
+    if (code && status != MPI_STATUS_IGNORE)  // MPI_ERR_IN_STATUS: the fields of those before count too
+      for (int done = 0; done < i; ++done) statuses[done].MPI_ERROR = MPI_SUCCESS;
+    return code;
+  }
+  return MPI_SUCCESS;
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {

@@ -42,7 +42,7 @@ struct Unexpected : match::Arrival {
   Form form = Form::eager;
   std::uint16_t lane = 0;         ///< of the sender, for replies
   std::uint64_t bytes = 0;        ///< of the whole message
-  std::size_t room = 0;           ///< bytes kept behind this node
+  std::size_t room = 0;           ///< bytes that this message takes, node and payload
   Offer offer{};                  ///< of `offer`; of `sync` request and process
   Request* sender = nullptr;      ///< of `local`: the send request in this process
   [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
@@ -52,7 +52,7 @@ struct Unexpected : match::Arrival {
 struct Limits {
   std::size_t eager = 8192;        ///< largest message pushed whole into a ring
   std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
-  std::size_t unexpected = 64 << 20;  ///< payload a VCI keeps before it asks senders to hold theirs
+  std::size_t unexpected = 64 << 20;  ///< memory a VCI spends on messages nobody asked for before it asks senders to hold theirs
 };
 extern Limits limits;
 

@@ -150,8 +150,9 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
     sys::fatal("no memory for an unexpected message of %zu bytes; %zu messages that no receive asked for are kept already "
                "(HEDDLE_UNEXPECTED bounds them)", payload, vci.matcher.unexpected());
   auto* message = new (memory) Unexpected;
-  message->room = payload;
-  vci.unexpected_bytes += payload;
+  // The node itself counts too, or many small messages would not.
+  message->room = sizeof(Unexpected) + payload;
+  vci.unexpected_bytes += message->room;
   if (!vci.holding && vci.unexpected_bytes > limits.unexpected) {
     vci.holding = true;
     vci.ring.set_hold(true);

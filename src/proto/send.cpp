@@ -123,7 +123,7 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
     peer = shm::attach(to.process, problem);
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
   }
-  const bool held = proto::port_of(*peer, to.vci).ring.held() && send.capacity > Record::inline_bytes;
+  const bool held = proto::port_of(*peer, to.vci).ring.held();
   if (send.capacity <= limits.eager && !held) proto::push_or_queue_message(guard, *peer, to.vci, send);
   else proto::send_offer(guard, send);
   return MPI_SUCCESS;
@@ -149,7 +149,7 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   shm::Peer* peer = shm::find(to.process);
   if (!peer) [[unlikely]] return false;
   shm::Port* port = peer->port(to.vci);
-  if (!port || (port->ring.held() && bytes > Record::inline_bytes)) [[unlikely]] return false;
+  if (!port || port->ring.held()) [[unlikely]] return false;
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
   if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
   const RecordHead head{context_of(comm, space), comm.rank, tag, RecordKind::eager, comm.vci};

@@ -167,6 +167,12 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   return peer;
 }
 
+Peer::~Peer() {
+  // The lanes above share the ports of the first ones.
+  for (unsigned lane = 0; lane < lanes && lane < vcis; ++lane) delete ports_[lane].load(std::memory_order_relaxed);
+  if (std::byte* heap = heap_.load(std::memory_order_relaxed)) munmap(heap, region.size - heap_offset);
+}
+
 Port* Peer::open_port(unsigned lane) noexcept {
   std::lock_guard lock(attach_mutex);
   if (Port* known = port(lane)) return known;
@@ -184,6 +190,7 @@ Port* Peer::open_port(unsigned lane) noexcept {
                process, lines / 16);
   Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}};
   if (!made) sys::fatal("no memory for the port to rank %u", process);
+  ports_[vci].store(made, std::memory_order_release);  // the one that the destructor finds
   ports_[lane].store(made, std::memory_order_release);
   return made;
 }

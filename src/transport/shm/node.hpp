@@ -26,6 +26,8 @@ struct alignas(sync::cache_line) Port {
 /// Another process of this node (or this one), attached on first use, kept until the job ends.
 class Peer {
  public:
+  ~Peer();
+
   ProcessIndex process = 0;
   int pid = 0;
   std::uint32_t vcis = 0;
