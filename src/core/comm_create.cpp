@@ -92,14 +92,14 @@ Comm* make_twin(Comm& parent) noexcept {
 }
 
 struct PendingDup {
-  Comm* comm;
+  Comm* comm;  ///< nullptr: this process has given up and takes part for the others only
   ContextId id = 0;
 };
 
 /// The last step of an idup: runs with a VCI held, before the request is complete.
 int finish_dup(void* data, int code, VciGuard&) noexcept {
   std::unique_ptr<PendingDup> pending(static_cast<PendingDup*>(data));
-  if (code) return code;
+  if (code || !pending->comm) return code;
   if (!pending->id) return out_of_contexts();
   set_context(*pending->comm, pending->id);
   return MPI_SUCCESS;
@@ -139,12 +139,15 @@ int comm_dup(Comm& parent, Info* info, Comm** out) noexcept {
 }
 
 int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept {
-  Comm* twin = make_twin(parent);
-  if (!twin) return out_of_memory();
+  auto* pending = new (std::nothrow) PendingDup{nullptr};
+  Comm* twin = pending ? make_twin(parent) : nullptr;
+  if (!twin) {
+    delete pending;
+    return out_of_memory();
+  }
   take_hints(*twin, info);
-  if (const int code = copy_attributes(attributes_of(parent), twin->attributes)) return discard(twin, code);
-  auto* pending = new (std::nothrow) PendingDup{twin};
-  if (!pending) return discard(twin, out_of_memory());
+  const int failed = copy_attributes(attributes_of(parent), twin->attributes);  // as they are now
+  if (!failed) pending->comm = twin;
   const coll::Finish finish{finish_dup, pending};
   int code;
   if (parent.inter) {
@@ -156,6 +159,10 @@ int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept 
   if (code) {
     delete pending;
     return discard(twin, code);
+  }
+  if (failed) {  // the others must get their id all the same
+    release_by_user(**request);
+    return discard(twin, failed);
   }
   *out = twin;
   return MPI_SUCCESS;

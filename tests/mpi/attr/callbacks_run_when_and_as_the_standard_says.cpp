@@ -92,6 +92,21 @@ int main() {
   log_.result = MPI_ERR_IO;
   CHECK_CLASS(MPI_Comm_dup(comm, &copy), MPI_ERR_IO);
   CHECK_CLASS(MPI_Comm_delete_attr(comm, key), MPI_ERR_IO);
+  if (!library_is_mpich()) {
+    // On one rank only: the others get their communicator.
+    int rank = -1;
+    MPI_Comm_rank(comm, &rank);
+    if (rank != 0) log_.result = MPI_SUCCESS;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Comm_idup(comm, &copy, &request);
+    CHECK_EQ(code != MPI_SUCCESS, rank == 0);
+    log_.result = MPI_SUCCESS;
+    if (rank != 0) {
+      CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+      CHECK_EQ(get(copy, key), 21);
+      MPI_Comm_free(&copy);
+    }
+  }
   log_.result = MPI_SUCCESS;
   CHECK_EQ(get(comm, key), 20);
 
