@@ -79,20 +79,17 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
 inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
   // Acquire pairs with `complete`: the status and the received data are ours.
   if (r.state.load(std::memory_order_acquire) != Request::done_bit) return false;
-  if (r.persistent | r.cancelled || r.ops || r.error || (r.datatype && !r.datatype->builtin)) [[unlikely]] return false;
+  if (r.vci) {  // else the shared request of a send that finished at once: nothing to give back
+    if (r.persistent | r.cancelled || r.ops || r.error) [[unlikely]] return false;
+  }
   if (status != MPI_STATUS_IGNORE) {
     status->MPI_SOURCE = r.source;
     status->MPI_TAG = r.tag;
     set_status_bytes(*status, r.bytes);
-    set_status_cancelled(*status, r.cancelled);
+    set_status_cancelled(*status, false);
   }
   *handle = MPI_REQUEST_NULL;
-  if (!r.vci) return true;  // the shared request of a send that finished at once
-  r.source = MPI_ANY_SOURCE;
-  r.tag = MPI_ANY_TAG;
-  r.bytes = 0;
-  r.datatype = nullptr;
-  r.vci->requests.release(&r);
+  if (r.vci) r.vci->requests.release(&r);
   return true;
 }
 

@@ -70,6 +70,10 @@ inline Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
   r->state.store(Request::active, std::memory_order_relaxed);
   r->type = type;
   r->comm = comm;
+  r->datatype = nullptr;
+  r->source = MPI_ANY_SOURCE;  // a status that says nothing, unless the operation has something to say
+  r->tag = MPI_ANY_TAG;
+  r->bytes = 0;
   return r;
 }
 /// Marks `request` complete, wakes whoever waits for it, queues its continuation. `status` fields are set before. The guard is
