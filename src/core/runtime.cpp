@@ -35,8 +35,10 @@ sys::Bootstrap& the_job() {
   return job;
 }
 
-/// Ends the job by way of the launcher. `message` was printed before.
-void abort_through_launcher(int exit_code, const char*) noexcept { sys::bootstrap::abort(exit_code, ""); }
+/// Ends the job by way of the launcher. The message was printed by this process, so that it is not lost with a launcher's.
+void abort_through_launcher(int exit_code, const char*) noexcept {
+  sys::bootstrap::abort(exit_code, "because of the fatal error above");
+}
 
 /// Communication, once up, stays up until the process ends. A later session finds it as the other processes know it: one of them
 /// may be in that session already while another has yet to leave the one before, and messages must not be lost between.

@@ -184,5 +184,15 @@ int raise_blamed(int code, const char* function) noexcept {
 int raise(MPI_Win, int code, const char* function) noexcept { return heddle::raise(code, function); }
 int raise(MPI_File, int code, const char*) noexcept { return code; }
 
+int raise(MPI_Errhandler handle, int code, const char* function) noexcept {
+  Errhandler* handler = resolve<Errhandler>(handle);
+  if (!handler) return heddle::raise(code, function);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Session session = MPI_SESSION_NULL;
+  void* null_handle = &comm;
+  if (handler->action == Errhandler::Action::session_function) null_handle = &session;
+  return raise_through(*handler, null_handle, "", code, function);
+}
+
 }  // namespace check
 }  // namespace heddle

@@ -184,6 +184,8 @@ inline int narrow(MPI_Count value, int* out, const char* argument) noexcept {
 /// The same for windows and files, whose error handlers are not built: windows are as fatal as the default, files return.
 [[gnu::cold, gnu::noinline]] int raise(MPI_Win win, int code, const char* function) noexcept;
 [[gnu::cold, gnu::noinline]] int raise(MPI_File file, int code, const char* function) noexcept;
+/// For functions that get the error handler of the object to be made: it also gets their errors, with a null handle.
+[[gnu::cold, gnu::noinline]] int raise(MPI_Errhandler handler, int code, const char* function) noexcept;
 
 }  // namespace heddle::check
 

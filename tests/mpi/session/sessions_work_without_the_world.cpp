@@ -96,6 +96,17 @@ int main() {
   use(b, "org.example/b again");
   CHECK_OK(MPI_Session_finalize(&b));
 
+  // What cannot be made has its errors in the handler that it would have got.
+  if (!library_is_mpich()) {
+    CHECK_OK(MPI_Info_create(&info));
+    CHECK_OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_CHAOS"));
+    CHECK_CLASS(MPI_Session_init(info, MPI_ERRORS_RETURN, &b), MPI_ERR_INFO_VALUE);
+    MPI_Info_free(&info);
+    MPI_Comm comm;
+    CHECK_OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &b));
+    CHECK_CLASS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "tag", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), MPI_ERR_GROUP);
+    CHECK_OK(MPI_Session_finalize(&b));
+  }
   MPI_Finalized(&flag);
   CHECK_EQ(flag, 0);
   return 0;
