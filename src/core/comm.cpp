@@ -66,6 +66,7 @@ Comm* make_comm(ContextId context, Group* group, int rank) noexcept {
   comm->group = group;
   comm->rank = rank;
   comm->size = group->size;
+  comm->session = group->session;
   set_context(*comm, context);
   return comm;
 }

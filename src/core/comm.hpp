@@ -58,7 +58,7 @@ struct Comm : Object {
   Group* remote_group = nullptr;  ///< intercommunicators only, owned reference
   Comm* local_comm = nullptr;     ///< intercommunicators only: the local group's own communicator, owned
 
-  const Session* session = nullptr;  ///< the one it was made from; nullptr: the world model
+  const Session* session = nullptr;  ///< the one that its group came from; nullptr: the world model
 
   std::uintptr_t predefined_value = 0;
   ErrhandlerSlot errhandler;                      ///< empty means the default (ARE_FATAL)

@@ -23,6 +23,7 @@ int select(const Group& group, int n, RankAt&& rank_at, Group** out) noexcept {
   Group* made = new_group();
   if (!made) return out_of_memory(n);
   made->size = n;
+  made->session = group.session;
   bool progression = !group.endpoint_vci;
   made->first = group.process(rank_at(0));
   if (n > 1) made->stride = std::int64_t{group.process(rank_at(1))} - made->first;
@@ -197,6 +198,7 @@ Group* clone_group(const Group& group) noexcept {
   if (!made) return nullptr;
   made->size = group.size;
   made->rank = group.rank;
+  made->session = group.session;
   made->first = group.first;
   made->stride = group.stride;
   made->table = group.table;
@@ -287,7 +289,9 @@ int group_union(const Group& a, const Group& b, Group** out) noexcept {
     *out = make_group(table.get(), n, rank);
   }
   release_group(rest);
-  return *out ? MPI_SUCCESS : out_of_memory(n);
+  if (!*out) return out_of_memory(n);
+  (*out)->session = a.session ? a.session : b.session;
+  return MPI_SUCCESS;
 }
 
 int group_intersection(const Group& a, const Group& b, Group** out) noexcept {

@@ -27,6 +27,7 @@ struct Group : Object {
   std::shared_ptr<const ProcessIndex[]> table;         ///< null: first + r*stride
   std::shared_ptr<const std::uint16_t[]> endpoint_vci; ///< null: the VCI follows from the context id
   static constexpr std::uint16_t no_endpoint = 0xffff; ///< in endpoint_vci, of a member that is a plain process
+  const Session* session = nullptr;  ///< the one whose process set it came from, also by way of other groups; else nullptr
   std::uintptr_t predefined_value = 0;
   mutable std::atomic<MemberIndex*> by_member{nullptr}; ///< made by the first look-up in a tabled group; owned
 
@@ -94,7 +95,7 @@ inline int rank_of_process(const Group& group, ProcessIndex process) noexcept {
 bool same_members(const Group& a, const Group& b) noexcept;
 
 /// The set operations of MPI-5.0 §7.3. Cost O(n) time; strided results of strided groups stay strided. Results are new
-/// objects or `group_empty`. Return an error code.
+/// objects, of the same session, or `group_empty`. Return an error code.
 int compare_groups(const Group& a, const Group& b) noexcept;  ///< MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL
 int group_union(const Group& a, const Group& b, Group** out) noexcept;
 int group_intersection(const Group& a, const Group& b, Group** out) noexcept;

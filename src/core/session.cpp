@@ -5,6 +5,7 @@
 #include "core/group.hpp"
 #include "core/info.hpp"
 #include "core/runtime.hpp"
+#include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
 
 namespace heddle {
@@ -59,6 +60,7 @@ int open_session(Info* info, Errhandler* errhandler, Session** out) noexcept {
 }
 
 int close_session(Session* session) noexcept {
+  end_send_buffer(session);
   if (!session->release()) return MPI_SUCCESS;
   pool<Session>().destroy(session);
   return stop_runtime();

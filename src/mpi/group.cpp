@@ -80,9 +80,11 @@ int Group_free(MPI_Group* group) {
   return MPI_SUCCESS;
 }
 
-int Group_from_session_pset(Session&, const char* pset_name, MPI_Group* newgroup) {
+int Group_from_session_pset(Session& session, const char* pset_name, MPI_Group* newgroup) {
   Group* made = nullptr;
-  return give(process_set_group(pset_name, &made), made, newgroup);
+  const int code = process_set_group(pset_name, &made);
+  if (code == MPI_SUCCESS) made->session = &session;
+  return give(code, made, newgroup);
 }
 
 }  // namespace heddle::mpi

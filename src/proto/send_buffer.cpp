@@ -1,10 +1,12 @@
 #include "proto/send_buffer.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <unordered_map>
+#include <vector>
 
 #include "sys/error.hpp"
 #include "sys/log.hpp"
@@ -171,11 +173,21 @@ auto& table() noexcept {
   return map;
 }
 
+/// Buffers of owners that went away with messages inside: they stay.
+auto& orphans() noexcept {
+  static auto& list = *new std::vector<std::unique_ptr<SendBuffer>>;
+  return list;
+}
+
+SendBuffer& process_buffer() noexcept {
+  static SendBuffer& buffer = *new SendBuffer;
+  return buffer;
+}
+
 }  // namespace
 
 SendBuffer& send_buffer_of(const void* owner) noexcept {
-  static SendBuffer& process_buffer = *new SendBuffer;
-  if (!owner) return process_buffer;
+  if (!owner) return process_buffer();
   std::lock_guard lock(table_mutex);
   auto& slot = table()[owner];
   if (!slot) {
@@ -202,9 +214,22 @@ void drop_send_buffer(const void* owner) noexcept {
   const auto found = table().find(owner);
   if (found == table().end()) return;
   // Messages still inside point to it: it outlives its owner then, and we may be in the progress engine and must not wait.
-  if (found->second->busy()) (void)found->second.release();
+  if (found->second->busy()) orphans().push_back(std::move(found->second));
   table().erase(found);
   owned.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void end_send_buffer(const void* owner) noexcept {
+  if (!owned.load(std::memory_order_relaxed)) return;
+  send_buffer_of(owner).flush();
+  drop_send_buffer(owner);
+}
+
+bool has_buffered_sends() noexcept {
+  std::lock_guard lock(table_mutex);
+  const auto busy = [](const std::unique_ptr<SendBuffer>& buffer) { return buffer->busy(); };
+  return process_buffer().busy() || std::any_of(orphans().begin(), orphans().end(), busy) ||
+         std::any_of(table().begin(), table().end(), [&](const auto& entry) { return busy(entry.second); });
 }
 
 }  // namespace heddle

@@ -48,5 +48,9 @@ SendBuffer& send_buffer_of(const void* owner) noexcept;
 SendBuffer& send_buffer_for(const Comm& comm) noexcept;
 /// Forgets the buffer of an object that goes away.
 void drop_send_buffer(const void* owner) noexcept;
+/// The same for an owner whose user waits: the memory is the user's again on return.
+void end_send_buffer(const void* owner) noexcept;
+/// Whether messages are inside any buffer of this process.
+bool has_buffered_sends() noexcept;
 
 }  // namespace heddle

@@ -1,6 +1,7 @@
 #include "proto/startup.hpp"
 
 #include "proto/protocol_state.hpp"
+#include "proto/send_buffer.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/wait.hpp"
@@ -18,7 +19,7 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
 }
 
 void finish_sending() noexcept {
-  wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends(); });
+  wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends() && !has_buffered_sends(); });
 }
 
 void stop_communication() noexcept {

@@ -144,6 +144,51 @@ void session_buffer(const World& w) {
   MPI_Session_finalize(&session);
 }
 
+// Whatever was made of the session's groups and communicators uses its buffer; closing the session waits for what is inside.
+void heirs_of_a_session(const World& w) {
+  MPI_Session session;
+  MPI_Group world, group, rest, all;
+  MPI_Comm comms[4];
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &world);
+  const int second = 1;
+  MPI_Group_incl(world, 1, &second, &group);
+  MPI_Group_difference(world, group, &rest);
+  MPI_Group_union(group, rest, &all);
+  MPI_Comm_create_from_group(all, "org.heddle.test.heirs", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comms[0]);
+  for (MPI_Group* g : {&world, &group, &rest, &all}) MPI_Group_free(g);
+  MPI_Comm_dup(comms[0], &comms[1]);
+  MPI_Comm_split(comms[1], 0, w.rank, &comms[2]);
+  MPI_Comm_group(comms[2], &group);
+  MPI_Comm_create_group(comms[2], group, 4, &comms[3]);
+  MPI_Group_free(&group);
+  std::vector<unsigned char> memory(room);
+  const int tried = library_is_mpich() ? 3 : 4;  // MPICH 5.0.2 forgets the session in MPI_Comm_create_group
+  for (int c = 0; c < tried; ++c) {
+    int rank = -1, on_the_other_side = -1;
+    MPI_Comm_rank(comms[c], &rank);
+    on_the_other_side = 1 - rank;
+    if (w.rank == 0) {
+      std::vector<unsigned char> data(n);
+      fill(data.data(), n, static_cast<std::uint64_t>(c));
+      CHECK_EQ(error_class(MPI_Bsend(data.data(), n, MPI_BYTE, on_the_other_side, c, comms[c])), MPI_ERR_BUFFER);
+      CHECK_EQ(MPI_Session_attach_buffer(session, memory.data(), room), MPI_SUCCESS);
+      CHECK_EQ(MPI_Bsend(data.data(), n, MPI_BYTE, on_the_other_side, c, comms[c]), MPI_SUCCESS);
+      token(w, 0);
+      if (c == tried - 1) break;  // closing the session gives the buffer back
+      void* address = nullptr;
+      int bytes = 0;
+      MPI_Session_detach_buffer(session, &address, &bytes);
+    } else {
+      token(w, 0);
+      receive(on_the_other_side, c, comms[c], static_cast<std::uint64_t>(c));
+    }
+  }
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+  MPI_Session_finalize(&session);
+  std::memset(memory.data(), 0xee, memory.size());
+}
+
 }  // namespace
 
 int main() {
@@ -152,6 +197,7 @@ int main() {
   automatic(w, false);
   automatic(w, true);
   session_buffer(w);
+  heirs_of_a_session(w);
   MPI_Barrier(MPI_COMM_WORLD);
   return finish();
 }
