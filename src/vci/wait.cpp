@@ -28,10 +28,13 @@ std::int64_t now_ns() noexcept {
 
 }  // namespace
 
+unsigned Waiter::foreign_after_ = 64;
+
 void start_waiting(int local_size, int node_cores) noexcept {
   const sys::NodeShare share = sys::share_of_node(sys::topology(), sys::online_cores(), local_size, node_cores);
   node_crowded = share.oversubscribed;
   own_cores = share.cores_per_rank;
+  Waiter::set_scarce(node_crowded);
   barrier_works = sync::register_barrier();
 }
 

@@ -9,7 +9,7 @@ namespace heddle {
 
 /// The state of one wait. Call `idle` after every look that found nothing and `busy` after one that found work.
 ///
-/// A waiter polls the VCI of what it waits for; after `foreign_after` idle polls it polls every VCI in use once (MPI-5.0 §3.5 progress;
+/// A waiter polls the VCI of what it waits for; after 64 idle polls (4 where cores are scarce) it polls every VCI in use once (MPI-5.0 §3.5 progress;
 /// both programs of the VCI paper's figure 9 finish). Then, depending on whether cores are scarce (observed, never asked), it
 /// spins or yields, and parks at last. Parked threads use no CPU.
 class Waiter {
@@ -21,6 +21,9 @@ class Waiter {
     if (since_) leave();
   }
 
+  /// More processes than cores on this node, observed at start.
+  static void set_scarce(bool scarce) noexcept { foreign_after_ = scarce ? 4 : 64; }
+
   /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
   template <typename Done>
   void step(Vci* vci, Done&& done) noexcept {
@@ -28,7 +31,8 @@ class Waiter {
       idle_ = 0;
       return;
     }
-    if (++idle_ < foreign_after) return sync::relax();
+    // Without a pause: on cores of one's own nothing is gained by it, and a message is seen some nanoseconds later.
+    if (++idle_ < foreign_after_) return;
     idle_ = 0;
     if (pause()) return;
     // Announce first, look again, then sleep: whoever publishes after our look sees the announcement.
@@ -38,7 +42,8 @@ class Waiter {
   }
 
  private:
-  static constexpr unsigned foreign_after = 64;
+  /// Idle looks before all VCIs get one, and the core is offered to others: few where cores are scarce.
+  static unsigned foreign_after_;
 
   bool pause() noexcept;               ///< true: look again; false: time to park
   static void leave() noexcept;
