@@ -30,6 +30,7 @@ add_executable(tool_mpiexec ${mpiexec_sources} src/sys/topology.cpp src/sys/boot
 set_target_properties(tool_mpiexec PROPERTIES OUTPUT_NAME mpiexec)
 target_include_directories(tool_mpiexec PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/tools/mpiexec)
 target_compile_definitions(tool_mpiexec PRIVATE HEDDLE_VERSION="${PROJECT_VERSION}")
+set_source_files_properties(tools/mpiexec/spawn.cpp PROPERTIES COMPILE_DEFINITIONS HEDDLE_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 target_link_libraries(tool_mpiexec PRIVATE fmt::fmt-header-only CLI11::CLI11)
 if(NOT HEDDLE_SANITIZE)
   target_link_options(tool_mpiexec PRIVATE -static)

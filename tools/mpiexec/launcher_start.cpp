@@ -229,6 +229,8 @@ bool Launcher::start_ranks() {
     if (ranks_[static_cast<std::size_t>(rank)].app != app) {
       app = ranks_[static_cast<std::size_t>(rank)].app;
       environment = make_environment(options_.apps[static_cast<std::size_t>(app)]);
+      if (const std::string problem = preload_shared_heap(environment); !problem.empty() && !options_.quiet)
+        say("warning: " + problem);
       const std::string size = std::to_string(ranks_.size());
       environment.push_back("PMI_SIZE=" + size);
       environment.push_back("MPI_LOCALNRANKS=" + size);

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string_view>
@@ -200,6 +202,34 @@ std::vector<std::string> make_environment(const App& app) {
   }
   for (const auto& [name, value] : choice.values) set(name, name + "=" + value);
   return result;
+}
+
+std::string preload_shared_heap(std::vector<std::string>& environment) {
+  std::string* preload = nullptr;
+  bool wanted = false;
+  for (std::string& text : environment) {
+    if (text.starts_with("LD_PRELOAD=")) preload = &text;
+    if (!text.starts_with("HEDDLE_SHARED_HEAP=")) continue;
+    const char* value = text.c_str() + text.find('=') + 1;
+    for (const char* yes : {"1", "yes", "true", "on"}) wanted = wanted || strcasecmp(value, yes) == 0;
+  }
+  constexpr std::string_view name = "libheddle_heap.so";
+  if (!wanted || (preload != nullptr && preload->find(name) != std::string::npos)) return "";
+  std::error_code error;
+  const auto prefix = std::filesystem::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  for (const char* folder : {"lib", HEDDLE_LIBDIR}) {
+    const std::string path = (prefix / folder / name).string();
+    if (!std::filesystem::exists(path, error)) continue;
+    if (path.find_first_of(": ") != std::string::npos)
+      return fmt::format("HEDDLE_SHARED_HEAP has no effect: LD_PRELOAD takes no path with a space or a colon: {}", path);
+    // First in line: what it does not serve it passes on to the next.
+    if (preload != nullptr)
+      preload->insert(std::string_view("LD_PRELOAD=").size(), path + ":");
+    else
+      environment.push_back("LD_PRELOAD=" + path);
+    return "";
+  }
+  return fmt::format("HEDDLE_SHARED_HEAP has no effect: there is no {} in {}", name, (prefix / "lib").string());
 }
 
 }  // namespace heddle::mpiexec

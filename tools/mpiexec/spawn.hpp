@@ -63,4 +63,7 @@ bool is_shell_text(const std::string& path);
 /// The variables a rank of `app` starts with, without those that describe another job.
 std::vector<std::string> make_environment(const App& app);
 
+/// Adds libheddle_heap.so to LD_PRELOAD when the environment asks for it (HEDDLE_SHARED_HEAP). Returns what is wrong, if anything.
+std::string preload_shared_heap(std::vector<std::string>& environment);
+
 }  // namespace heddle::mpiexec

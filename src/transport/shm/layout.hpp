@@ -27,6 +27,9 @@ struct RegionHeader {
   std::int32_t pid;
   std::uint64_t probe_address;       ///< of a private copy of `probe_value`, to find out whether CMA works
   std::uint64_t probe_value;
+  std::int32_t heap_fd;              ///< the owner's descriptor of its program heap's memfd, -1 without one
+  std::uint64_t heap_inode;          ///< of that file, to know that the descriptor is still it
+  std::uint64_t heap_bytes;
   Doorbell doorbell;
 };
 static_assert(sizeof(RegionHeader) <= 4096);
@@ -48,6 +51,7 @@ inline constexpr std::uint64_t copies_at = 4096;       ///< within a VCI's part:
 inline constexpr std::uint64_t lines_at = 16384;
 inline constexpr std::uint64_t heap_offset = std::uint64_t{2} << 30;
 inline constexpr std::uint64_t region_size = std::uint64_t{1} << 38;
+// In offers, offsets from region_size on lie in the owner's program heap (HEDDLE_SHARED_HEAP), a file of its own.
 static_assert(copies_at + copies_per_vci * sizeof(SharedCopy) <= lines_at);
 static_assert(vci_offset + max_vcis * vci_stride <= heap_offset);
 

@@ -1,13 +1,17 @@
 #include "transport/shm/node.hpp"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -18,6 +22,7 @@
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
+#include "sys/program_heap.hpp"
 #include "transport/shm/heap.hpp"
 
 namespace heddle::shm {
@@ -31,6 +36,8 @@ namespace {
 using detail::Page, detail::page_bits, detail::pages, detail::page_size;
 
 HEDDLE_PARAM_SIZE(ring_size, "HEDDLE_RING", 256 << 10, "bytes of each VCI's ingress ring in shared memory (16K to 512K)");
+HEDDLE_PARAM_BOOL(shared_heap, "HEDDLE_SHARED_HEAP", 0,
+                  "the program's large blocks (malloc) in memory that the ranks of a node share: mpiexec preloads libheddle_heap.so");
 HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
 
 std::uint32_t page_count = 0;
@@ -38,6 +45,7 @@ std::mutex attach_mutex;
 std::vector<int> local_ranks;
 int job_fd = -1;
 std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
+sys::ProgramHeap own_program_heap{-1, nullptr, 0};
 
 std::size_t ring_area() noexcept { return vci_offset + max_vcis * vci_stride; }
 
@@ -62,6 +70,22 @@ bool map_own(std::string& problem) {
   for (std::uint64_t size = region_size; size > heap_offset; size /= 4)
     if (sys::map_segment(region, size, problem)) return true;
   return sys::map_segment(region, ring_area(), problem);
+}
+
+/// Tells the peers where to find the part of the program's heap that lies in a memfd, when libheddle_heap.so made one.
+void publish_program_heap() noexcept {
+  header->heap_fd = -1;
+  const auto function = reinterpret_cast<sys::ProgramHeapFunction>(dlsym(RTLD_DEFAULT, sys::program_heap_symbol));
+  if (!function && shared_heap.value())
+    HEDDLE_NOTICE_ONCE("HEDDLE_SHARED_HEAP is set, but libheddle_heap.so is not loaded. Start with Heddle's mpiexec, or name the "
+                       "library in LD_PRELOAD of the ranks.");
+  const sys::ProgramHeap* heap = function ? function() : nullptr;
+  struct stat info;
+  if (!heap || fstat(heap->fd, &info)) return;
+  own_program_heap = *heap;
+  header->heap_fd = heap->fd;
+  header->heap_inode = info.st_ino;
+  header->heap_bytes = heap->bytes;
 }
 
 }  // namespace
@@ -97,6 +121,7 @@ bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem) {
   header->pid = getpid();
   header->probe_address = reinterpret_cast<std::uintptr_t>(&probe_value);
   header->probe_value = probe_value;
+  publish_program_heap();
   header->ready.store(RegionHeader::magic_value, std::memory_order_release);  // pairs with attach
 
   if (job_fd < 0 && job.size > 1)
@@ -109,7 +134,7 @@ void stop() noexcept {
     Page* page = pages[p].load(std::memory_order_relaxed);
     for (unsigned i = 0; page && i < page_size; ++i)
       if (Peer* peer = page[i].load(std::memory_order_relaxed)) {
-        sys::unmap_segment(peer->region);
+        peer->unmap();
         if (peer->region.fd >= 0 && peer->region.fd != job_fd) close(peer->region.fd);
         delete peer;
       }
@@ -212,7 +237,45 @@ bool Peer::probe_cma() noexcept {
   return works;
 }
 
+void Peer::unmap() noexcept {
+  if (std::byte* heap = heap_.load(std::memory_order_relaxed)) munmap(heap, region.size - heap_offset);
+  if (std::byte* heap = program_heap_.load(std::memory_order_relaxed))
+    munmap(heap, reinterpret_cast<RegionHeader*>(region.base)->heap_bytes);
+  sys::unmap_segment(region);
+}
+
+/// Opens the peer's memfd through its process id; where that is hidden, or means another process (PID namespaces), nullptr.
+std::byte* Peer::program_heap() noexcept {
+  if (std::byte* base = program_heap_.load(std::memory_order_acquire)) return base;
+  if (program_heap_failed_.load(std::memory_order_relaxed)) return nullptr;
+  std::lock_guard lock(attach_mutex);
+  if (std::byte* base = program_heap_.load(std::memory_order_relaxed)) return base;
+  const auto* head = reinterpret_cast<RegionHeader*>(region.base);
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, head->heap_fd);
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  struct stat info;
+  void* mapped = MAP_FAILED;
+  if (fd >= 0 && !fstat(fd, &info) && info.st_ino == head->heap_inode)
+    mapped = mmap(nullptr, head->heap_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  const int cause = errno;
+  if (fd >= 0) close(fd);
+  if (mapped == MAP_FAILED) {
+    HEDDLE_NOTICE_ONCE("the shared heap of rank %u cannot be mapped (%s: %s); its messages move as without HEDDLE_SHARED_HEAP",
+                       process, path, std::strerror(cause));
+    program_heap_failed_.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  madvise(mapped, head->heap_bytes, MADV_DONTDUMP);
+  program_heap_.store(static_cast<std::byte*>(mapped), std::memory_order_release);
+  return static_cast<std::byte*>(mapped);
+}
+
 std::byte* Peer::heap_address(std::uint64_t offset) noexcept {
+  if (offset >= region_size) {
+    std::byte* heap = program_heap();
+    return heap ? heap + (offset - region_size) : nullptr;
+  }
   std::byte* base = heap_.load(std::memory_order_acquire);
   if (!base) {
     std::lock_guard lock(attach_mutex);
@@ -221,6 +284,7 @@ std::byte* Peer::heap_address(std::uint64_t offset) noexcept {
       void* mapped = mmap(nullptr, region.size - heap_offset, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, region.fd,
                           static_cast<off_t>(region.offset + heap_offset));
       if (mapped == MAP_FAILED) return nullptr;
+      madvise(mapped, region.size - heap_offset, MADV_DONTDUMP);
       base = static_cast<std::byte*>(mapped);
       heap_.store(base, std::memory_order_release);
     }
@@ -234,7 +298,9 @@ bool commit_vci(unsigned vci) noexcept {
 
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept {
   const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - region.base);
-  return distance >= heap_offset && distance + bytes <= region.mapped ? distance : 0;
+  if (distance >= heap_offset && distance + bytes <= region.mapped) return distance;
+  const auto place = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - own_program_heap.base);
+  return place < own_program_heap.bytes && place + bytes <= own_program_heap.bytes ? region_size + place : 0;
 }
 
 bool cma_read(int pid, void* to, std::uint64_t from, std::size_t bytes) noexcept {

@@ -45,8 +45,12 @@ class Peer {
     return known ? known == 1 : probe_cma();
   }
 
-  /// Where byte `offset` of the peer's region is mapped here; maps its heap on first use. nullptr when that fails.
+  /// Where byte `offset` of the peer's region, or from region_size on of its program heap, is mapped here; maps it on first use.
+  /// nullptr when that fails.
   std::byte* heap_address(std::uint64_t offset) noexcept;
+
+  /// Ends the mappings. Nothing of the peer is used after it.
+  void unmap() noexcept;
 
   /// Wakes the peer if one of its threads sleeps. Called after publishing; one load when nobody does.
   void ring_doorbell() noexcept {
@@ -56,10 +60,13 @@ class Peer {
  private:
   bool probe_cma() noexcept;
   void ring_slowly() noexcept;
+  std::byte* program_heap() noexcept;
 
   std::atomic<Port*> ports_[lanes] = {};
   std::atomic<int> cma_{0};  ///< 0 not tried, 1 works, -1 forbidden
   std::atomic<std::byte*> heap_{nullptr};
+  std::atomic<std::byte*> program_heap_{nullptr};
+  std::atomic<bool> program_heap_failed_{false};
 };
 
 /// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file.
@@ -90,7 +97,7 @@ extern RegionHeader* header;
 /// Makes the pages of an own VCI exist. False when memory is out.
 bool commit_vci(unsigned vci) noexcept;
 
-/// Offset in the own region when [address, address+bytes) lies in the shared heap, else 0.
+/// What `Peer::heap_address` of a peer takes, when [address, address+bytes) lies in this process's shared memory, else 0.
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept;
 
 /// Copies between this process and a peer by CMA. False when the kernel refuses.
