@@ -24,7 +24,7 @@ namespace {
 constexpr ContextId world_context = 0;
 constexpr ContextId self_context = ContextId{0x3fffffff} << 32;  // a counter of 0, so VCI 0 like the world's
 
-std::atomic<std::uint32_t> next_context{1};
+std::atomic<std::uint64_t> next_context{1};
 
 void release_parts(Comm& comm) noexcept {
   if (coll::CommState* state = comm.coll_state.exchange(nullptr, std::memory_order_acq_rel))
@@ -71,13 +71,21 @@ Comm* make_comm(ContextId context, Group* group, int rank) noexcept {
   return comm;
 }
 
-void set_context(Comm& comm, ContextId context) noexcept {
-  comm.context = context;
+void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept {
+  comm.context = comm.outbox = comm.inbox = context;
+  if (comm.inter && (comm.group->endpoints || comm.remote_group->endpoints)) {
+    // Members of both sides may live in one process.
+    if (!high_context) high_context = context + 2 * std::uint64_t{(comm.low ? comm.group : comm.remote_group)->width()};
+    (comm.low ? comm.outbox : comm.inbox) = high_context;
+  }
+  const ContextId own_side = comm.inbox;
   if (comm.rank >= 0) {
     // Not `address`: that of an intercommunicator is about the remote group.
-    comm.vci = comm.group->address(comm.rank, context).vci;
+    const Address own = comm.group->address(comm.rank, comm.inbox);
+    comm.inbox += 2 * std::uint64_t{own.index};
+    comm.vci = own.vci;
   }
-  if (comm.local_comm) set_context(*comm.local_comm, context | local_side_space);
+  if (comm.local_comm) set_context(*comm.local_comm, own_side | local_side_space);
 }
 
 void release_comm(Comm* comm) noexcept {
@@ -98,9 +106,9 @@ int free_comm(Comm& comm) noexcept {
   return MPI_SUCCESS;
 }
 
-ContextId new_context_id() noexcept {
-  const std::uint32_t count = next_context.fetch_add(1, std::memory_order_relaxed);
-  if (count >= 0x80000000u) {
+ContextId new_context_id(std::uint32_t width) noexcept {
+  const std::uint64_t count = next_context.fetch_add(width, std::memory_order_relaxed);
+  if (count + width > 0x80000000u) {
     next_context.store(0x80000000u, std::memory_order_relaxed);  // stay out for good
     return 0;
   }

@@ -46,7 +46,9 @@ enum Assertion : std::uint32_t {
 struct Comm : Object {
   static constexpr Kind object_kind = Kind::comm;
 
-  ContextId context = 0;       ///< of user point-to-point messages; `context | 1` of collectives
+  ContextId context = 0;       ///< what the communicator was named when it was made
+  ContextId outbox = 0;        ///< of user messages to peers, plus twice the peer's Address::index; `| 1` of collectives
+  ContextId inbox = 0;         ///< of user messages to this endpoint; `| 1` of collectives
   int rank = MPI_UNDEFINED;    ///< this endpoint's rank
   int size = 0;                ///< of the local group
   int remote_size = 0;         ///< of the remote group; 0 for an intracommunicator
@@ -84,6 +86,11 @@ struct Comm : Object {
   /// of the remote group. \pre 0 <= rank < peer_size()
   [[nodiscard]] inline Address address(int rank) const noexcept;
   [[nodiscard]] int peer_size() const noexcept { return inter ? remote_size : size; }
+  /// Message spaces that a copy of this communicator needs: one, unless there are endpoints.
+  [[nodiscard]] std::uint32_t width() const noexcept {
+    if (!inter) return group->width();
+    return group->endpoints || remote_group->endpoints ? group->width() + remote_group->width() : 1;
+  }
 };
 
 [[gnu::visibility("hidden")]] extern Comm comm_world, comm_self;
@@ -102,8 +109,9 @@ struct HandleTraits<Comm> {
 /// Makes a communicator object out of parts whose ids are already agreed: takes over the reference to `group`.
 /// Attributes, name, info and error handler are the caller's to set. nullptr when memory is out (`group` is released then).
 Comm* make_comm(ContextId context, Group* group, int rank) noexcept;
-/// Sets the context id, and what follows from it, of a communicator that was made before the id was known.
-void set_context(Comm& comm, ContextId context) noexcept;
+/// Sets the context id, and what follows from it, of a communicator that was made before the id was known. An
+/// intercommunicator with endpoints receives on its high side in the spaces from `high_context` on; 0: those that follow the low side's.
+void set_context(Comm& comm, ContextId context, ContextId high_context = 0) noexcept;
 
 /// Reference counting that skips MPI_COMM_WORLD and MPI_COMM_SELF (nothing that all threads share is written on the path).
 inline void retain_comm(Comm& comm) noexcept { if (!comm.predefined) comm.retain(); }
@@ -113,8 +121,9 @@ void release_comm(Comm* comm) noexcept;
 /// MPI_Comm_free and MPI_Comm_disconnect, but for waiting: runs the delete callbacks, then drops the user's reference.
 int free_comm(Comm& comm) noexcept;
 
-/// A fresh context id led by this process; 0 after two billion of them (an error code says so: `out_of_contexts`). Lock-free.
-ContextId new_context_id() noexcept;
+/// The first of `width` fresh context ids led by this process; 0 after two billion of them (an error code says so:
+/// `out_of_contexts`). Lock-free.
+ContextId new_context_id(std::uint32_t width) noexcept;
 int out_of_contexts() noexcept;
 
 /// Makes and ends MPI_COMM_WORLD and MPI_COMM_SELF. Called by MPI_Init and MPI_Finalize.
@@ -133,7 +142,7 @@ int compare_comms(const Comm& a, const Comm& b) noexcept;
 
 inline Address Comm::address(int r) const noexcept {
   const Group& g = inter ? *remote_group : *group;
-  return g.address(r, context);
+  return g.address(r, outbox);
 }
 
 }  // namespace heddle

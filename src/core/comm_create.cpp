@@ -35,10 +35,10 @@ int discard(Comm* comm, int code) noexcept {
   return code;
 }
 
-/// Sends `data` from group rank 0 to all members of `group`, of which this process is one, along a binomial tree of messages
+/// Sends `data` from group rank 0 to all members of `group`, of which the caller is member `me`, along a binomial tree of messages
 /// on `comm`.
-int tree_bcast(Comm& comm, Space space, int tag, const Group& group, void* data, std::size_t size) noexcept {
-  const int me = group.rank, n = group.size;
+int tree_bcast(Comm& comm, Space space, int tag, const Group& group, int me, void* data, std::size_t size) noexcept {
+  const int n = group.size;
   const auto peer = [&](int r) { return rank_of_member(*comm.group, group.member(r)); };
   int mask = 1;
   for (; mask < n; mask <<= 1) {
@@ -67,12 +67,13 @@ int check_subgroup(const Comm& parent, const Group& group) noexcept {
 }
 
 /// The members agree on an id by a tree over `over`, then make their communicator.
-int create_by_tree(Comm& parent, Comm& over, Space space, int tag, const Group& group, Comm** out) noexcept {
-  ContextId id = group.rank == 0 ? new_context_id() : 0;
-  if (const int code = tree_bcast(over, space, tag, group, &id, sizeof id)) return code;
+int create_by_tree(Comm& parent, Comm& over, Space space, int tag, const Group& group, int rank, Comm** out) noexcept {
+  ContextId id = rank == 0 ? new_context_id(group.width()) : 0;
+  if (const int code = tree_bcast(over, space, tag, group, rank, &id, sizeof id)) return code;
   if (!id) return out_of_contexts();
   Group* members = clone_group(group);
   if (!members) return out_of_memory();
+  members->rank = rank;
   return make_child(parent, id, members, out);
 }
 
@@ -107,6 +108,10 @@ int finish_dup(void* data, int code, VciGuard&) noexcept {
 
 }  // namespace
 
+int own_rank(const Group& group, const Comm& parent) noexcept {
+  return parent.group->endpoints ? rank_of_member(group, parent.group->member(parent.rank)) : group.rank;
+}
+
 int make_child(Comm& parent, ContextId context, Group* group, Comm** out) noexcept {
   *out = nullptr;
   if (!group || group->size == 0 || group->rank == MPI_UNDEFINED) {
@@ -125,7 +130,7 @@ int comm_dup(Comm& parent, Info* info, Comm** out) noexcept {
   if (parent.inter) {
     if (const int code = inter_bcast(parent, &id)) return code;
   } else {
-    if (parent.rank == 0) id = new_context_id();
+    if (parent.rank == 0) id = new_context_id(parent.width());
     if (const int code = coll::bcast(&id, sizeof id, bytes(), 0, parent)) return code;
   }
   if (!id) return out_of_contexts();
@@ -153,7 +158,7 @@ int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept 
   if (parent.inter) {
     code = inter_ibcast(parent, &pending->id, request, finish);
   } else {
-    if (parent.rank == 0) pending->id = new_context_id();
+    if (parent.rank == 0) pending->id = new_context_id(parent.width());
     code = coll::ibcast(&pending->id, sizeof pending->id, bytes(), 0, parent, request, finish);
   }
   if (code) {
@@ -179,16 +184,18 @@ int comm_create(Comm& parent, const Group& group, Comm** out) noexcept {
   if (parent.inter) return inter_create(parent, group, out);
   const int tag = coll::next_tag(parent);  // by members and others: all call in the same order
   if (const int code = check_subgroup(parent, group)) return code;
-  if (group.rank == MPI_UNDEFINED) return MPI_SUCCESS;
-  return create_by_tree(parent, parent, Space::collective, tag, group, out);
+  const int rank = own_rank(group, parent);
+  if (rank == MPI_UNDEFINED) return MPI_SUCCESS;
+  return create_by_tree(parent, parent, Space::collective, tag, group, rank, out);
 }
 
 int comm_create_group(Comm& parent, const Group& group, int tag, Comm** out) noexcept {
   *out = nullptr;
   if (const int code = check_subgroup(parent, group)) return code;
-  if (group.rank == MPI_UNDEFINED) return MPI_SUCCESS;
+  const int rank = own_rank(group, parent);
+  if (rank == MPI_UNDEFINED) return MPI_SUCCESS;
   CreationSpace space(parent);
-  return create_by_tree(parent, space.comm(), Space::user, tag, group, out);
+  return create_by_tree(parent, space.comm(), Space::user, tag, group, rank, out);
 }
 
 int comm_create_from_group(const Group& group, const char* string_tag, Info* info, Errhandler* errhandler,
@@ -200,8 +207,8 @@ int comm_create_from_group(const Group& group, const char* string_tag, Info* inf
   }
   int tag = 0;
   CreationSpace space(group, string_tag, &tag);
-  ContextId id = group.rank == 0 ? new_context_id() : 0;
-  if (const int code = tree_bcast(space.comm(), Space::user, tag, group, &id, sizeof id)) return code;
+  ContextId id = group.rank == 0 ? new_context_id(group.width()) : 0;
+  if (const int code = tree_bcast(space.comm(), Space::user, tag, group, group.rank, &id, sizeof id)) return code;
   if (!id) return out_of_contexts();
   Group* members = clone_group(group);
   if (!members) return out_of_memory();

@@ -32,14 +32,20 @@ int disconnect_comm(Comm& comm) noexcept;
 int make_child(Comm& parent, ContextId context, Group* group, Comm** out) noexcept;
 
 /// Makes an intercommunicator out of parts whose id is agreed; takes over the references to the groups. `low`: see Comm::low.
-/// `errhandler` may be nullptr.
-int make_intercomm(ContextId context, Group* local, Group* remote, bool low, Errhandler* errhandler, Comm** out) noexcept;
+/// `errhandler` may be nullptr. `high_context`: see set_context.
+int make_intercomm(ContextId context, Group* local, Group* remote, bool low, Errhandler* errhandler, Comm** out,
+                   ContextId high_context = 0) noexcept;
+
+/// The rank in `group` of the calling member of `parent`. A group's own idea of it is that of the endpoint it came from, and a
+/// program may use one group for all its endpoints.
+int own_rank(const Group& group, const Comm& parent) noexcept;
 
 /// An id to offer in an exchange in which somebody else may turn out to be the leader: what is not taken is offered again by
 /// this thread's next exchange.
 class ContextOffer {
  public:
-  ContextOffer() noexcept;
+  /// \param width of the new communicator, or a bound of it
+  explicit ContextOffer(std::uint32_t width) noexcept;
   ~ContextOffer();
   ContextOffer(const ContextOffer&) = delete;
   ContextOffer& operator=(const ContextOffer&) = delete;
@@ -48,6 +54,7 @@ class ContextOffer {
 
  private:
   ContextId id_;
+  bool wide_;
 };
 
 /// A second message space of the members of `group`, for making communicators: `context` must be theirs alone. Stands on the stack

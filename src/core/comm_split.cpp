@@ -47,7 +47,7 @@ int comm_split(Comm& parent, int color, int key, Comm** out) noexcept {
 int split_by_color(Comm& parent, int color, int key, Comm** out) noexcept {
   *out = nullptr;
   if (parent.inter) return inter_split(parent, color, key, out);
-  ContextOffer offer;
+  ContextOffer offer(parent.width());
   SplitTable table;
   if (const int code = gather_split_entries(parent, color, key, offer.id(), table)) return code;
   if (color == MPI_UNDEFINED) return MPI_SUCCESS;

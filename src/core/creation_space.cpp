@@ -15,12 +15,12 @@ std::uint64_t hash(const char* text, std::uint64_t seed) noexcept {
 
 }  // namespace
 
-ContextOffer::ContextOffer() noexcept : id_(std::exchange(spare, 0)) {
-  if (!id_) id_ = new_context_id();
+ContextOffer::ContextOffer(std::uint32_t width) noexcept : id_(width == 1 ? std::exchange(spare, 0) : 0), wide_(width > 1) {
+  if (!id_) id_ = new_context_id(width);
 }
 
 ContextOffer::~ContextOffer() {
-  if (id_) spare = id_;
+  if (id_ && !wide_) spare = id_;
 }
 
 CreationSpace::CreationSpace(ContextId context, const Group& group, int rank) noexcept {
@@ -38,6 +38,9 @@ CreationSpace::CreationSpace(Comm& parent) noexcept
   comm_.inter = parent.inter;
   comm_.remote_group = parent.remote_group;
   comm_.remote_size = parent.remote_size;
+  comm_.outbox = parent.outbox | creation_space;
+  comm_.inbox = parent.inbox | creation_space;
+  comm_.vci = parent.vci;
 }
 
 // 30 bits of the string's hash go into the context id, leaving those that choose the VCI zero, and 31 into the tag.

@@ -15,6 +15,25 @@ Group* new_group() noexcept { return pool<Group>().create(); }
 
 int out_of_memory(int n) noexcept { return error(MPI_ERR_NO_MEM, "no memory for a group of %d ranks", n); }
 
+/// Finds out which members share a process. nullptr when memory is out.
+std::shared_ptr<const EndpointMap> map_endpoints(const ProcessIndex* processes, std::unique_ptr<std::uint32_t[]> ids, int n) noexcept {
+  std::unique_ptr<EndpointMap> map(new (std::nothrow) EndpointMap);
+  const std::unique_ptr<int[]> order(new (std::nothrow) int[n]);
+  if (!map || !order) return nullptr;
+  map->index.reset(new (std::nothrow) std::uint32_t[n]);
+  if (!map->index) return nullptr;
+  for (int r = 0; r < n; ++r) order[r] = r;
+  std::sort(order.get(), order.get() + n,
+            [=](int a, int b) { return processes[a] != processes[b] ? processes[a] < processes[b] : a < b; });
+  for (int i = 0; i < n; ++i) {
+    const int r = order[i];
+    map->index[r] = i > 0 && processes[order[i - 1]] == processes[r] ? map->index[order[i - 1]] + 1 : 0;
+    map->width = std::max(map->width, map->index[r] + 1);
+  }
+  map->id = std::move(ids);
+  return map;
+}
+
 /// The group of `group`'s ranks rank_at(0), …, rank_at(n-1), which are valid and distinct.
 template <typename RankAt>
 int select(const Group& group, int n, RankAt&& rank_at, Group** out) noexcept {
@@ -24,7 +43,7 @@ int select(const Group& group, int n, RankAt&& rank_at, Group** out) noexcept {
   if (!made) return out_of_memory(n);
   made->size = n;
   made->session = group.session;
-  bool progression = !group.endpoint_vci;
+  bool progression = !group.endpoints;
   made->first = group.process(rank_at(0));
   if (n > 1) made->stride = std::int64_t{group.process(rank_at(1))} - made->first;
   for (int i = 0; i < n; ++i) {
@@ -34,16 +53,18 @@ int select(const Group& group, int n, RankAt&& rank_at, Group** out) noexcept {
   }
   if (!progression) {
     std::unique_ptr<ProcessIndex[]> table(new (std::nothrow) ProcessIndex[n]);
-    std::unique_ptr<std::uint16_t[]> vcis(group.endpoint_vci ? new (std::nothrow) std::uint16_t[n] : nullptr);
-    if (!table || (group.endpoint_vci && !vcis)) {
+    std::unique_ptr<std::uint32_t[]> ids(group.endpoints ? new (std::nothrow) std::uint32_t[n] : nullptr);
+    if (!table || (group.endpoints && !ids)) {
       release_group(made);
       return out_of_memory(n);
     }
     for (int i = 0; i < n; ++i) table[i] = group.process(rank_at(i));
-    if (vcis)
-      for (int i = 0; i < n; ++i) vcis[i] = group.endpoint_vci[rank_at(i)];
+    for (int i = 0; ids && i < n; ++i) ids[i] = group.endpoints->id[rank_at(i)];
+    if (ids && !(made->endpoints = map_endpoints(table.get(), std::move(ids), n))) {
+      release_group(made);
+      return out_of_memory(n);
+    }
     made->table = std::move(table);
-    made->endpoint_vci = std::move(vcis);
   }
   *out = made;
   return MPI_SUCCESS;
@@ -183,6 +204,20 @@ Group* make_group(const ProcessIndex* processes, int n, int rank) noexcept {
   return made;
 }
 
+Group* make_endpoint_group(std::unique_ptr<ProcessIndex[]> processes, std::unique_ptr<std::uint32_t[]> ids, int n,
+                           int rank) noexcept {
+  if (n == 0) return &group_empty;
+  Group* made = new_group();
+  if (!made) return nullptr;
+  made->size = n;
+  made->rank = rank;
+  made->endpoints = map_endpoints(processes.get(), std::move(ids), n);
+  made->table = std::move(processes);
+  if (made->endpoints) return made;
+  release_group(made);
+  return nullptr;
+}
+
 Group* retain_group(Group* group) noexcept {
   if (!group->predefined_value) group->retain();
   return group;
@@ -202,14 +237,14 @@ Group* clone_group(const Group& group) noexcept {
   made->first = group.first;
   made->stride = group.stride;
   made->table = group.table;
-  made->endpoint_vci = group.endpoint_vci;
+  made->endpoints = group.endpoints;
   return made;
 }
 
 int rank_of_member(const Group& group, std::uint64_t member) noexcept {
   if (group.strided()) {
-    if (group.size == 0 || member & 0xffff) return MPI_UNDEFINED;  // an endpoint is no member of a plain group
-    const std::int64_t offset = static_cast<std::int64_t>(member >> 16) - group.first;
+    if (group.size == 0 || member & 0xffffffff) return MPI_UNDEFINED;  // an endpoint is no member of a plain group
+    const std::int64_t offset = static_cast<std::int64_t>(member >> 32) - group.first;
     if (group.size == 1) return offset == 0 ? 0 : MPI_UNDEFINED;
     const std::int64_t r = offset / group.stride;
     return r >= 0 && r < group.size && r * group.stride == offset ? static_cast<int>(r) : MPI_UNDEFINED;
@@ -236,7 +271,7 @@ bool same_members(const Group& a, const Group& b) noexcept {
     if (a.size == 0) return true;
     return a.first == b.first && (a.size == 1 || a.stride == b.stride);
   }
-  if (a.table == b.table && a.endpoint_vci == b.endpoint_vci && a.table) return true;
+  if (a.table == b.table && a.endpoints == b.endpoints && a.table) return true;
   for (int r = 0; r < a.size; ++r)
     if (a.member(r) != b.member(r)) return false;
   return true;
@@ -264,30 +299,20 @@ int group_union(const Group& a, const Group& b, Group** out) noexcept {
     release_group(rest);
     return *out ? MPI_SUCCESS : out_of_memory(n);
   }
-  const bool endpoints = a.endpoint_vci || g.endpoint_vci;
+  const bool endpoints = a.endpoints || g.endpoints;
   std::unique_ptr<ProcessIndex[]> table(new (std::nothrow) ProcessIndex[n]);
-  std::unique_ptr<std::uint16_t[]> vcis(endpoints ? new (std::nothrow) std::uint16_t[n] : nullptr);
-  if (!table || (endpoints && !vcis)) {
+  std::unique_ptr<std::uint32_t[]> ids(endpoints ? new (std::nothrow) std::uint32_t[n] : nullptr);
+  if (!table || (endpoints && !ids)) {
     release_group(rest);
     return out_of_memory(n);
   }
   for (int i = 0; i < n; ++i) table[i] = i < a.size ? a.process(i) : g.process(i - a.size);
   for (int i = 0; endpoints && i < n; ++i) {
     const Group& from = i < a.size ? a : g;
-    vcis[i] = from.endpoint_vci ? from.endpoint_vci[i < a.size ? i : i - a.size] : Group::no_endpoint;
+    ids[i] = from.endpoints ? from.endpoints->id[i < a.size ? i : i - a.size] : 0;
   }
   const int rank = a.rank != MPI_UNDEFINED ? a.rank : g.rank != MPI_UNDEFINED ? a.size + g.rank : MPI_UNDEFINED;
-  if (endpoints) {
-    *out = new_group();
-    if (*out) {
-      (*out)->size = n;
-      (*out)->rank = rank;
-      (*out)->table = std::move(table);
-      (*out)->endpoint_vci = std::move(vcis);
-    }
-  } else {
-    *out = make_group(table.get(), n, rank);
-  }
+  *out = endpoints ? make_endpoint_group(std::move(table), std::move(ids), n, rank) : make_group(table.get(), n, rank);
   release_group(rest);
   if (!*out) return out_of_memory(n);
   (*out)->session = a.session ? a.session : b.session;

@@ -12,10 +12,17 @@ namespace heddle {
 
 class MemberIndex;  // core/group_index.hpp: from member to rank
 
+/// What a group with endpoints knows beside the processes. Shared by the groups that have the same members; never changes.
+struct EndpointMap {
+  std::unique_ptr<std::uint32_t[]> id;     ///< the endpoint's number in its process; 0: a plain process
+  std::unique_ptr<std::uint32_t[]> index;  ///< how many members of lower rank live in the same process
+  std::uint32_t width = 1;                 ///< the largest number of members in one process
+};
+
 /// The ranks of a group and who they are. Immutable once made; shared by reference count inside the library.
 ///
 /// Storage: `first`/`stride` covers identity, offset and stride (rank r is process first + r*stride) in 16 bytes; `table` is
-/// the general case. The maker functions choose. An endpoint group also has a table of VCIs. A user's handle is always an
+/// the general case. The maker functions choose. A group with endpoints is always tabled and has a map of them. A user's handle is always an
 /// object of its own (`clone_group` shares the tables), so that a handle freed twice is detected and never pulls the group
 /// from under a communicator.
 struct Group : Object {
@@ -25,8 +32,7 @@ struct Group : Object {
   int rank = MPI_UNDEFINED;  ///< of this process (or endpoint) in the group
   std::int64_t first = 0, stride = 1;
   std::shared_ptr<const ProcessIndex[]> table;         ///< null: first + r*stride
-  std::shared_ptr<const std::uint16_t[]> endpoint_vci; ///< null: the VCI follows from the context id
-  static constexpr std::uint16_t no_endpoint = 0xffff; ///< in endpoint_vci, of a member that is a plain process
+  std::shared_ptr<const EndpointMap> endpoints;        ///< null: all members are plain processes
   const Session* session = nullptr;  ///< the one whose process set it came from, also by way of other groups; else nullptr
   std::uintptr_t predefined_value = 0;
   mutable std::atomic<MemberIndex*> by_member{nullptr}; ///< made by the first look-up in a tabled group; owned
@@ -42,11 +48,13 @@ struct Group : Object {
   }
   [[nodiscard]] inline Address address(int r, std::uint64_t context) const noexcept;
 
-  /// Who rank `r` is, as one number: the process and, for an endpoint, its VCI. Equal for equal members only.
+  /// Who rank `r` is, as one number: the process and, for an endpoint, its number there. Equal for equal members only.
   [[nodiscard]] std::uint64_t member(int r) const noexcept {
-    return std::uint64_t{process(r)} << 16 | (endpoint_vci ? static_cast<std::uint16_t>(endpoint_vci[r] + 1) : 0);
+    return std::uint64_t{process(r)} << 32 | (endpoints ? endpoints->id[r] : 0);
   }
-  [[nodiscard]] bool strided() const noexcept { return !table && !endpoint_vci; }
+  [[nodiscard]] bool strided() const noexcept { return !table; }
+  /// Message spaces that a communicator of this group needs in each process.
+  [[nodiscard]] std::uint32_t width() const noexcept { return endpoints ? endpoints->width : 1; }
 };
 
 extern Group group_empty;
@@ -67,14 +75,20 @@ inline std::uint16_t lane_of_context(std::uint64_t context) noexcept {
 
 inline Address Group::address(int r, std::uint64_t context) const noexcept {
   const ProcessIndex p = process(r);
-  if (endpoint_vci) [[unlikely]] return {p, endpoint_vci[r]};
-  return {p, lane_of_context(context)};
+  if (endpoints) [[unlikely]] {
+    const std::uint32_t index = endpoints->index[r];
+    return {p, lane_of_context(context + 2 * std::uint64_t{index}), index};
+  }
+  return {p, lane_of_context(context), 0};
 }
 
 /// Makes a group of `n` processes given in rank order, compressing the map; `rank` is that of this process, looked up
 /// when it is `find_self`. `group_empty` for n = 0, nullptr when memory is out.
 inline constexpr int find_self = -1;
 Group* make_group(const ProcessIndex* processes, int n, int rank = find_self) noexcept;
+/// The same with endpoints: `ids` are their numbers in their processes, 0 for a plain process. `rank` may be MPI_UNDEFINED.
+Group* make_endpoint_group(std::unique_ptr<ProcessIndex[]> processes, std::unique_ptr<std::uint32_t[]> ids, int n,
+                           int rank) noexcept;
 /// Makes the group {first, first+stride, …}.
 Group* make_strided_group(std::int64_t first, std::int64_t stride, int n) noexcept;
 /// Drops a reference (predefined: nothing happens).
@@ -88,7 +102,7 @@ Group* clone_group(const Group& group) noexcept;
 int rank_of_member(const Group& group, std::uint64_t member) noexcept;
 /// The same for a process of a group without endpoints.
 inline int rank_of_process(const Group& group, ProcessIndex process) noexcept {
-  return rank_of_member(group, std::uint64_t{process} << 16);
+  return rank_of_member(group, std::uint64_t{process} << 32);
 }
 
 /// True when both have the same members in the same order; constant time for strided and shared maps.

@@ -64,13 +64,13 @@ struct GroupHead {
 };
 
 int pack_group(const Group& group, ContextId offer, Bytes& out) noexcept {
-  const GroupHead head{group.first, group.stride, offer, group.size, group.table != nullptr, group.endpoint_vci != nullptr};
+  const GroupHead head{group.first, group.stride, offer, group.size, group.table != nullptr, group.endpoints != nullptr};
   const auto n = static_cast<std::size_t>(group.size);
-  const std::size_t table = head.tabled ? n * sizeof(ProcessIndex) : 0, vcis = head.endpoints ? n * sizeof(std::uint16_t) : 0;
-  if (!out.resize(static_cast<std::int64_t>(sizeof head + table + vcis))) return out_of_memory();
+  const std::size_t table = head.tabled ? n * sizeof(ProcessIndex) : 0, ids = head.endpoints ? n * sizeof(std::uint32_t) : 0;
+  if (!out.resize(static_cast<std::int64_t>(sizeof head + table + ids))) return out_of_memory();
   std::memcpy(out.data.get(), &head, sizeof head);
   if (table) std::memcpy(out.data.get() + sizeof head, group.table.get(), table);
-  if (vcis) std::memcpy(out.data.get() + sizeof head + table, group.endpoint_vci.get(), vcis);
+  if (ids) std::memcpy(out.data.get() + sizeof head + table, group.endpoints->id.get(), ids);
   return MPI_SUCCESS;
 }
 
@@ -87,16 +87,18 @@ int unpack_group(const Bytes& in, ContextId* offer, Group** out) noexcept {
   const char* at = in.data.get() + sizeof head;
   if (head.tabled) {
     std::unique_ptr<ProcessIndex[]> table(new (std::nothrow) ProcessIndex[n]);
-    if (!table) return release_group(group), out_of_memory();
+    std::unique_ptr<std::uint32_t[]> ids(head.endpoints ? new (std::nothrow) std::uint32_t[n] : nullptr);
+    if (!table || (head.endpoints && !ids)) return release_group(group), out_of_memory();
     std::memcpy(table.get(), at, n * sizeof(ProcessIndex));
     at += n * sizeof(ProcessIndex);
-    group->table = std::move(table);
-  }
-  if (head.endpoints) {
-    std::unique_ptr<std::uint16_t[]> vcis(new (std::nothrow) std::uint16_t[n]);
-    if (!vcis) return release_group(group), out_of_memory();
-    std::memcpy(vcis.get(), at, n * sizeof(std::uint16_t));
-    group->endpoint_vci = std::move(vcis);
+    if (ids) {
+      release_group(group);
+      std::memcpy(ids.get(), at, n * sizeof(std::uint32_t));
+      group = make_endpoint_group(std::move(table), std::move(ids), head.size, MPI_UNDEFINED);
+      if (!group) return out_of_memory();
+    } else {
+      group->table = std::move(table);
+    }
   }
   *out = group;
   return MPI_SUCCESS;
@@ -114,14 +116,16 @@ int join(Comm& local, ContextId mine, ContextOffer* offer, const Bytes& theirs, 
       return error(MPI_ERR_GROUP, "the two groups overlap: rank %d of the remote group is also in the local one", r);
     }
   const bool low = mine < other;  // ids are unique, so both sides find the same order
-  if (low && offer) offer->taken();
-  return make_intercomm(low ? mine : other, retain_group(local.group), remote, low, errhandler, out);
+  const bool endpoints = local.group->endpoints || remote->endpoints;
+  if ((low || endpoints) && offer) offer->taken();
+  // Neither leader knew how many message spaces the other side needs, so endpoints receive in their own side's.
+  return make_intercomm(low ? mine : other, retain_group(local.group), remote, low, errhandler, out, endpoints ? low ? other : mine : 0);
 }
 
 /// Intercomm_create once the leader has a way to reach the other one: `exchange(mine, theirs)`, called by the leader only.
 template <typename Exchange>
 int create_with(Comm& local, int leader, Errhandler* errhandler, Exchange&& exchange, Comm** out) noexcept {
-  ContextOffer offer;
+  ContextOffer offer(local.width());
   Bytes theirs;
   int code = MPI_SUCCESS;
   if (local.rank == leader) {
@@ -163,7 +167,8 @@ void bcast_steps(coll::Steps& steps, Comm& inter, ContextId* id) noexcept {
 
 }  // namespace
 
-int make_intercomm(ContextId context, Group* local, Group* remote, bool low, Errhandler* errhandler, Comm** out) noexcept {
+int make_intercomm(ContextId context, Group* local, Group* remote, bool low, Errhandler* errhandler, Comm** out,
+                   ContextId high_context) noexcept {
   *out = nullptr;
   Comm* side = make_comm(context | local_side_space, retain_group(local), local->rank);
   Comm* comm = make_comm(context, local, local->rank);
@@ -179,17 +184,18 @@ int make_intercomm(ContextId context, Group* local, Group* remote, bool low, Err
   comm->remote_size = remote->size;
   comm->local_comm = side;
   comm->errhandler.set(errhandler);
+  set_context(*comm, context, high_context);  // now that it is known as an intercommunicator
   *out = comm;
   return MPI_SUCCESS;
 }
 
 int inter_bcast(Comm& inter, ContextId* id) noexcept {
-  if (inter.low && inter.rank == 0) *id = new_context_id();
+  if (inter.low && inter.rank == 0) *id = new_context_id(inter.width());
   return coll::run_blocking(inter, "MPI_Comm_dup", [&](coll::Steps& steps) { bcast_steps(steps, inter, id); });
 }
 
 int inter_ibcast(Comm& inter, ContextId* id, Request** request, coll::Finish finish) noexcept {
-  if (inter.low && inter.rank == 0) *id = new_context_id();
+  if (inter.low && inter.rank == 0) *id = new_context_id(inter.width());
   return coll::run_nonblocking(inter, "MPI_Comm_idup", request, finish,
                                [&](coll::Steps& steps) { bcast_steps(steps, inter, id); });
 }
@@ -264,7 +270,7 @@ int intercomm_merge(Comm& inter, bool high, Comm** out) noexcept {
     ContextId offer;
     int high;
   };
-  ContextOffer offer;
+  ContextOffer offer(inter.width());
   Wish wish{offer.id(), high};
   if (const int code = coll::bcast(&wish, sizeof wish, bytes(), 0, *inter.local_comm)) return code;
   Bytes mine, theirs;
@@ -290,9 +296,10 @@ int inter_create(Comm& inter, const Group& group, Comm** out) noexcept {
     ContextId offer;
     int size;
   };
-  ContextOffer offer;
+  ContextOffer offer(inter.width());
   Bytes mine, theirs;
   int code = MPI_SUCCESS;
+  const int rank = own_rank(group, inter);
   const auto n = static_cast<std::size_t>(group.size);
   if (!mine.resize(static_cast<std::int64_t>(sizeof(Head) + n * sizeof(int)))) return out_of_memory();
   Head head{offer.id(), group.size};
@@ -310,7 +317,7 @@ int inter_create(Comm& inter, const Group& group, Comm** out) noexcept {
   Head other;
   std::memcpy(&other, theirs.data.get(), sizeof other);
   if (other.size < 0) return error(MPI_ERR_GROUP, "the remote side gave a group with members that it does not have");
-  if (group.size == 0 || other.size == 0 || group.rank == MPI_UNDEFINED) return MPI_SUCCESS;
+  if (group.size == 0 || other.size == 0 || rank == MPI_UNDEFINED) return MPI_SUCCESS;
   const ContextId id = inter.low ? head.offer : other.offer;
   if (inter.low && inter.rank == 0) offer.taken();
   if (!id) return out_of_contexts();
@@ -319,6 +326,7 @@ int inter_create(Comm& inter, const Group& group, Comm** out) noexcept {
   if (const int failed = group_incl(*inter.remote_group, other.size, remote_ranks, &remote)) return failed;
   Group* local = clone_group(group);
   if (!local) return release_group(remote), out_of_memory();
+  local->rank = rank;
   Errhandler* handler = inter.errhandler.get(errhandler_fatal);
   const int result = make_intercomm(id, local, remote, inter.low, handler, out);
   release_errhandler(handler);
@@ -326,7 +334,7 @@ int inter_create(Comm& inter, const Group& group, Comm** out) noexcept {
 }
 
 int inter_split(Comm& inter, int color, int key, Comm** out) noexcept {
-  ContextOffer offer;
+  ContextOffer offer(inter.width());
   SplitTable table;
   if (const int code = gather_split_entries(*inter.local_comm, color, key, offer.id(), table)) return code;
   Bytes mine, theirs;

@@ -7,7 +7,7 @@ namespace heddle {
 namespace {
 
 proto::Unexpected* find(VciGuard& guard, int source, int tag, Comm& comm, Envelope& envelope) noexcept {
-  auto* found = static_cast<proto::Unexpected*>(guard.vci().matcher.find_arrival({comm.context, source, tag}));
+  auto* found = static_cast<proto::Unexpected*>(guard.vci().matcher.find_arrival({comm.inbox, source, tag}));
   if (found) envelope = {found->key.source, found->key.tag, static_cast<MPI_Count>(found->bytes)};
   return found;
 }

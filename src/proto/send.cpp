@@ -45,7 +45,18 @@ struct CompletedRequest : Request {
 CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
 CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
 
-std::uint64_t context_of(const Comm& comm, Space space) noexcept { return comm.context | static_cast<std::uint64_t>(space); }
+/// The message space that `to` receives in, and this endpoint's own.
+std::uint64_t context_of(const Comm& comm, const Address& to, Space space) noexcept {
+  return (comm.outbox + 2 * std::uint64_t{to.index}) | static_cast<std::uint64_t>(space);
+}
+std::uint64_t own_context(const Comm& comm, Space space) noexcept { return comm.inbox | static_cast<std::uint64_t>(space); }
+
+/// True when the sender matches the message itself: the receiver lives behind the VCI that `comm` sends from. Members of one process
+/// behind different VCIs reach each other as other processes do, through the ring, so that no thread waits for another's VCI.
+inline bool is_own_vci(const Address& to, const Comm& comm) noexcept {
+  if (to.process != runtime.self) [[likely]] return false;
+  return to.vci == comm.vci || &vci_of_lane(to.vci) == &vci_of_lane(comm.vci);
+}
 
 /// Puts the arguments into a request. The datatype is referenced: it may be freed while the operation runs.
 void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
@@ -60,7 +71,8 @@ void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, D
   r.lane = comm.vci;
   r.mode = static_cast<std::uint8_t>(mode);
   const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
-  r.pattern = {context_of(comm, space), sends ? comm.rank : peer, tag};
+  r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, comm.address(peer), space), comm.rank, tag}
+                    : match::Pattern{own_context(comm, space), peer, tag};
   retain(datatype);
 }
 
@@ -113,7 +125,7 @@ void launch_self(VciGuard& guard, Request& send) noexcept {
 /// The general send, with a request: any mode, any datatype, any size.
 int launch_send(VciGuard& guard, Request& send) noexcept {
   const Address to = send.comm->address(send.peer);
-  if (to.process == runtime.self) {
+  if (is_own_vci(to, *send.comm)) {
     launch_self(guard, send);
     return MPI_SUCCESS;
   }
@@ -141,8 +153,8 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
 }
 
 /// The fast path to another process of the node: a small contiguous message. No lock, no allocation.
-inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, Address to, int tag, const Comm& comm, Space space,
-                     SendMode mode) noexcept {
+inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, const Address& to, int tag, const Comm& comm,
+                     Space space, SendMode mode) noexcept {
   if (mode == SendMode::synchronous || !type.contiguous) return false;
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
   if (bytes > limits.eager) return false;
@@ -152,7 +164,7 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   if (!port || port->ring.held()) [[unlikely]] return false;
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
   if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
-  const RecordHead head{context_of(comm, space), comm.rank, tag, RecordKind::eager, comm.vci};
+  const RecordHead head{context_of(comm, to, space), comm.rank, tag, RecordKind::eager, comm.vci};
   if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]] return false;
   peer->ring_doorbell();
   return true;
@@ -162,7 +174,8 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
-  if (try_send_self(guard, buffer, count, type, {context_of(comm, space), comm.rank, tag}, mode)) return &completed_send;
+  if (try_send_self(guard, buffer, count, type, {context_of(comm, comm.address(dest), space), comm.rank, tag}, mode))
+    return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 
@@ -181,7 +194,7 @@ template <Space space, SendMode mode>
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  if (comm.address(dest).process == runtime.self) return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
+  if (is_own_vci(comm.address(dest), comm)) return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
   return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
@@ -202,7 +215,7 @@ Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& t
                Space space) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
   const Address to = comm.address(dest);
-  if (to.process != runtime.self && try_send(buffer, count, type, to, tag, comm, space, SendMode::standard)) [[likely]]
+  if (!is_own_vci(to, comm) && try_send(buffer, count, type, to, tag, comm, space, SendMode::standard)) [[likely]]
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
 }

@@ -162,7 +162,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
     t->from = offer.address = reinterpret_cast<std::uint64_t>(bytes);
     offer.heap = shm::heap_offset_of(bytes, send.capacity);
     Vci& vci = guard.vci();
-    if (!offer.heap && send.capacity >= static_cast<std::uint64_t>(share_from.value()) && vci.free_copies && peer.cma_works()) {
+    if (!offer.heap && to.process != runtime.self && send.capacity >= static_cast<std::uint64_t>(share_from.value()) && vci.free_copies && peer.cma_works()) {
       t->own_copy = __builtin_ctzll(vci.free_copies);
       vci.free_copies &= vci.free_copies - 1;
       t->copy = shm::shared_copies(shm::region.base, vci.index) + t->own_copy;
@@ -190,7 +190,8 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
     send_finished(guard, *t);
     return finish(guard, *t);
   }
-  if (offer.heap) t->mapped = t->peer->heap_address(offer.heap);
+  if (offer.process == runtime.self) t->mapped = reinterpret_cast<const std::byte*>(offer.address);  // another endpoint
+  else if (offer.heap) t->mapped = t->peer->heap_address(offer.heap);
   Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), t->to, t->bytes, 0, runtime.self, receive.lane};
   RecordHead head{0, 0, 0, RecordKind::accept, 0};
   if (t->mapped || (offer.address && t->peer->cma_works())) {

@@ -44,6 +44,7 @@ std::uint32_t page_count = 0;
 std::mutex attach_mutex;
 std::vector<int> local_ranks;
 int job_fd = -1;
+ProcessIndex own_process = 0;
 std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
 sys::ProgramHeap own_program_heap{-1, nullptr, 0};
 
@@ -92,6 +93,7 @@ void publish_program_heap() noexcept {
 
 bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem) {
   local_ranks = job.local_ranks();
+  own_process = static_cast<ProcessIndex>(job.rank);
   page_count = (static_cast<std::uint32_t>(job.size) + page_size - 1) >> page_bits;
   pages = new (std::nothrow) std::atomic<Page*>[page_count]();
   job_fd = job.job_fd;
@@ -135,7 +137,7 @@ void stop() noexcept {
     for (unsigned i = 0; page && i < page_size; ++i)
       if (Peer* peer = page[i].load(std::memory_order_relaxed)) {
         peer->unmap();
-        if (peer->region.fd >= 0 && peer->region.fd != job_fd) close(peer->region.fd);
+        if (peer->region.fd >= 0 && peer->region.fd != job_fd && peer->region.fd != region.fd) close(peer->region.fd);
         delete peer;
       }
     delete[] page;
@@ -161,7 +163,9 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   Peer* peer = new (std::nothrow) Peer;
   if (!peer) return problem = "no memory", nullptr;
   peer->process = process;
-  if (job_fd >= 0) {
+  if (process == own_process) {
+    peer->region = region;  // for endpoints that talk to each other
+  } else if (job_fd >= 0) {
     peer->region.fd = job_fd;
     peer->region.size = region_size;
     peer->region.offset = region_size * static_cast<std::uint64_t>(index);
@@ -174,7 +178,7 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
       return delete peer, nullptr;
     }
   }
-  if (!sys::map_segment(peer->region, ring_area(), problem)) return delete peer, nullptr;
+  if (process != own_process && !sys::map_segment(peer->region, ring_area(), problem)) return delete peer, nullptr;
 
   auto* head = reinterpret_cast<RegionHeader*>(peer->region.base);
   // With a job file nobody waits at start; the peer may still be on its way to MPI_Init.
@@ -241,7 +245,7 @@ void Peer::unmap() noexcept {
   if (std::byte* heap = heap_.load(std::memory_order_relaxed)) munmap(heap, region.size - heap_offset);
   if (std::byte* heap = program_heap_.load(std::memory_order_relaxed))
     munmap(heap, reinterpret_cast<RegionHeader*>(region.base)->heap_bytes);
-  sys::unmap_segment(region);
+  if (process != own_process) sys::unmap_segment(region);
 }
 
 /// Opens the peer's memfd through its process id; where that is hidden, or means another process (PID namespaces), nullptr.

@@ -210,11 +210,10 @@ TEST_F(GroupTest, ProcNullTranslatesToItself) {
 
 TEST_F(GroupTest, EndpointsOfOneProcessAreDifferentMembers) {
   const Owned base = make({4, 4 + 1, 4 + 2});
-  Group endpoints;
-  endpoints.size = 4;
-  endpoints.rank = 2;
-  endpoints.table.reset(new ProcessIndex[4]{4, 4, 7, 7});
-  endpoints.endpoint_vci.reset(new std::uint16_t[4]{0, 1, 0, 1});
+  const Owned made(make_endpoint_group(std::unique_ptr<ProcessIndex[]>(new ProcessIndex[4]{4, 4, 7, 7}),
+                                       std::unique_ptr<std::uint32_t[]>(new std::uint32_t[4]{1, 2, 1, 2}), 4, 2));
+  const Group& endpoints = *made;
+  EXPECT_EQ(endpoints.width(), 2u);
   Group *out = nullptr, *both = nullptr;
   const int ranks[] = {3, 1};
   ASSERT_EQ(group_incl(endpoints, 2, ranks, &out), MPI_SUCCESS);
