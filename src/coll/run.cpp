@@ -44,6 +44,14 @@ Request* make_request(VciGuard& guard, Schedule& schedule, Request::Type type, c
 
 }  // namespace
 
+int Turn::taken(const Comm& comm, const char* name) noexcept {
+  const char* other = comm.collective_name.load(std::memory_order_relaxed);
+  return error(MPI_ERR_OTHER,
+               "%s while another thread is in %s of the same communicator: the collectives of a communicator take "
+               "turns; give each thread a communicator of its own (MPI_Comm_dup)",
+               name, other ? other : "a collective");
+}
+
 int no_schedule_memory(const char* name) noexcept {
   return error(MPI_ERR_NO_MEM, "%s: no memory for its schedule", name);
 }

@@ -2,15 +2,19 @@
 #pragma once
 
 #include "coll/steps.hpp"
+#include "coll/turn.hpp"
 
 namespace heddle::coll {
 
 /// Runs a collective whose steps `build(Steps&)` gives, and returns its error code.
 template <typename Build>
 inline int run_blocking(Comm& comm, const char* name, Build&& build) noexcept {
+  Turn turn(comm, name);
+  if (const int taken = turn.refusal()) [[unlikely]]
+    return taken;
   Steps steps(comm, name);
   build(steps);
-  return steps.finish();
+  return turn.leave(name, steps.finish());
 }
 
 /// Starts the schedule and makes its request, or destroys it and returns `error` when that is not MPI_SUCCESS.
@@ -22,29 +26,35 @@ int make_persistent(Schedule* schedule, int error, Request** request) noexcept;
 /// Records a collective and starts it.
 template <typename Build>
 inline int run_nonblocking(Comm& comm, const char* name, Request** request, Finish finish, Build&& build) noexcept {
+  Turn turn(comm, name);
+  if (const int taken = turn.refusal()) [[unlikely]]
+    return taken;
   Schedule* schedule = Schedule::create(comm, name, false);
-  if (!schedule) return no_schedule_memory(name);
+  if (!schedule) return turn.leave(name, no_schedule_memory(name));
   int error;
   {
     Steps steps(*schedule);
     build(steps);
     error = steps.finish();
   }
-  return launch(schedule, error, finish, request);
+  return turn.leave(name, launch(schedule, error, finish, request));
 }
 
 /// Records a collective for MPI_Start.
 template <typename Build>
 inline int run_persistent(Comm& comm, const char* name, Request** request, Build&& build) noexcept {
+  Turn turn(comm, name);
+  if (const int taken = turn.refusal()) [[unlikely]]
+    return taken;
   Schedule* schedule = Schedule::create(comm, name, true);
-  if (!schedule) return no_schedule_memory(name);
+  if (!schedule) return turn.leave(name, no_schedule_memory(name));
   int error;
   {
     Steps steps(*schedule);
     build(steps);
     error = steps.finish();
   }
-  return make_persistent(schedule, error, request);
+  return turn.leave(name, make_persistent(schedule, error, request));
 }
 
 }  // namespace heddle::coll

@@ -67,6 +67,8 @@ struct Comm : Object {
   std::atomic<std::uint32_t> assertions{0};       ///< bits of Assertion, set by hints
   std::atomic<bool> user_freed{false};            ///< MPI_Comm_free was called; only references inside the library are left
   std::atomic<std::uint32_t> next_collective{0};  ///< tag of the next collective; same on all ranks by the standard's ordering rule
+  std::atomic<const void*> collective_thread{nullptr};  ///< that is in a collective call of this communicator (coll/turn.hpp)
+  std::atomic<const char*> collective_name{nullptr};    ///< and the call's name
 
   std::mutex mutex;            ///< guards name, info, attributes
   char name[MPI_MAX_OBJECT_NAME] = {};

@@ -182,11 +182,14 @@ int disconnect_comm(Comm& comm) noexcept {
 int comm_create(Comm& parent, const Group& group, Comm** out) noexcept {
   *out = nullptr;
   if (parent.inter) return inter_create(parent, group, out);
+  coll::Turn turn(parent, "MPI_Comm_create");
+  if (const int taken = turn.refusal()) return taken;
   const int tag = coll::next_tag(parent);  // by members and others: all call in the same order
-  if (const int code = check_subgroup(parent, group)) return code;
+  int code = check_subgroup(parent, group);
   const int rank = own_rank(group, parent);
-  if (rank == MPI_UNDEFINED) return MPI_SUCCESS;
-  return create_by_tree(parent, parent, Space::collective, tag, group, rank, out);
+  if (!code && rank != MPI_UNDEFINED)
+    code = create_by_tree(parent, parent, Space::collective, tag, group, rank, out);
+  return turn.leave("MPI_Comm_create", code);
 }
 
 int comm_create_group(Comm& parent, const Group& group, int tag, Comm** out) noexcept {

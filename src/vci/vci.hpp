@@ -74,6 +74,7 @@ class Vci {
   Request* ready_tail = nullptr;
   std::uint64_t unexpected_bytes = 0;  ///< payload kept for messages that nobody asked for yet
   bool holding = false;                ///< senders were asked to keep payloads
+  std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
 
   /// A hint, without the lock: there is something for `progress` to do.
   [[nodiscard]] bool has_work() const noexcept {
@@ -117,6 +118,20 @@ inline bool poll(Vci& vci) noexcept {
   if (!vci.has_work()) return false;
   VciGuard guard(vci, VciGuard::Try{});
   return guard.held() && progress(guard);
+}
+
+/// `poll` for a thread that waits on `vci`: after every 32 steps that found work, one on every VCI. A VCI that is never out of
+/// work would otherwise keep its waiter from ever looking at the others.
+inline bool poll_fairly(Vci& vci) noexcept {
+  if (!vci.has_work()) return false;
+  bool look_around;
+  {
+    VciGuard guard(vci, VciGuard::Try{});
+    if (!guard.held() || !progress(guard)) return false;
+    look_around = ++vci.busy_steps % 32 == 0;
+  }
+  if (look_around) [[unlikely]] progress_all();
+  return true;
 }
 
 /// The VCI behind a lane of this process; made on first use.

@@ -9,7 +9,7 @@ namespace heddle {
 
 /// The state of one wait. Call `idle` after every look that found nothing and `busy` after one that found work.
 ///
-/// A waiter polls the VCI of what it waits for; after 64 idle polls (4 where cores are scarce) it polls every VCI in use once (MPI-5.0 §3.5 progress;
+/// A waiter polls the VCI of what it waits for; after 32 polls that found work, and after 64 idle polls (4 where cores are scarce) it polls every VCI in use once (MPI-5.0 §3.5 progress;
 /// both programs of the VCI paper's figure 9 finish). Then, depending on whether cores are scarce (observed, never asked), it
 /// spins or yields, and parks at last. Parked threads use no CPU.
 class Waiter {
@@ -27,7 +27,7 @@ class Waiter {
   /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
   template <typename Done>
   void step(Vci* vci, Done&& done) noexcept {
-    if (vci ? poll(*vci) : progress_all()) {
+    if (vci ? poll_fairly(*vci) : progress_all()) {
       idle_ = 0;
       return;
     }

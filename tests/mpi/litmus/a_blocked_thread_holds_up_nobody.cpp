@@ -1,9 +1,10 @@
 // ranks: 2
 // threads: 3
 // timeout: 60
+// env: HEDDLE_VCIS=8
 // A thread blocked in a receive, a probe, a synchronous send, a wait or a barrier on one communicator: the other threads
 // of the process communicate, on that and on other communicators, as much as they like; only then is it released.
-#include "team.hpp"
+#include "litmus.hpp"
 
 using namespace test;
 
@@ -66,20 +67,20 @@ void ping_pong(const World& w, MPI_Comm comm, int tag, int rounds) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   const World w = init_threads();
   Communicators comms(3);
-  for (int k = 0; k < kinds; ++k)
-    for (const bool same : {false, true}) {
-      const auto kind = static_cast<Blocked>(k);
-      if (same && kind == in_barrier) continue;
-      // Rank k % 2 has the blocked thread; its peer releases it after both other pairs of threads have finished.
-      std::thread blocked;
-      if (w.rank == k % 2) blocked = std::thread([&] { block(w, kind, comms[0]); });
-      run_threads(2, [&](int t) { ping_pong(w, same ? comms[0] : comms[1 + t], t, 150); });
-      if (w.rank != k % 2) let_go(w, kind, comms[0]);
-      if (blocked.joinable()) blocked.join();
-    }
+  const int times = repeats(argc, argv, 0);
+  for (int i = 0; i < (times ? times : 4 * kinds); ++i) {
+    const auto kind = static_cast<Blocked>(i % kinds);
+    const bool same = i / kinds % 2 && kind != in_barrier;  // all on one communicator
+    // Rank i % 2 has the blocked thread; its peer releases it after both other pairs of threads have finished.
+    std::thread blocked;
+    if (w.rank == i % 2) blocked = std::thread([&] { block(w, kind, comms[0]); });
+    run_threads(2, [&](int t) { ping_pong(w, same ? comms[0] : comms[1 + t], t, times ? 10 : 100); });
+    if (w.rank != i % 2) let_go(w, kind, comms[0]);
+    if (blocked.joinable()) blocked.join();
+  }
   comms.free();
   return finish();
 }

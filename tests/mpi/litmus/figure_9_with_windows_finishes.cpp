@@ -1,11 +1,12 @@
 // ranks: 2
 // threads: 2
 // timeout: 60
+// env: HEDDLE_VCIS=8
 // Paper 004's figure 9, right: both ranks get from each other through two windows; a thread that flushes window 2 must
 // let the other rank's operations on window 1 through. Says so and stops where windows are not built.
 #include <barrier>
 
-#include "team.hpp"
+#include "litmus.hpp"
 
 using namespace test;
 
@@ -26,7 +27,7 @@ bool make(Window& window, MPI_Comm comm) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   const World w = init_threads();
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -45,7 +46,7 @@ int main() {
   }
   MPI_Barrier(comm);
   std::vector<int> got[2] = {std::vector<int>(ints), std::vector<int>(ints)};
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0, times = repeats(argc, argv, 20); round < times; ++round) {
     if (w.rank == 0) {
       for (int k : {0, 1}) MPI_Get(got[k].data(), ints, MPI_INT, peer, 0, ints, MPI_INT, windows[k].win);
       for (int k : {0, 1}) MPI_Win_flush(peer, windows[k].win);

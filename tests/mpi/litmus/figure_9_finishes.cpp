@@ -1,12 +1,13 @@
 // ranks: 2
 // threads: 2
 // timeout: 60
+// env: HEDDLE_VCIS=8
 // Paper 004's figure 9, left: rank 0 sends synchronously on comm1 and then on comm2; on rank 1 the thread that waits
 // for comm2 must also progress comm1, whose thread is held at a thread barrier until comm2 is done. A library that
 // polls only the waiter's own VCI hangs. With small and large messages, any order of communicators, and more of them.
 #include <barrier>
 
-#include "team.hpp"
+#include "litmus.hpp"
 
 using namespace test;
 
@@ -62,17 +63,16 @@ void one_thread(const World& w, MPI_Comm first, MPI_Comm second, std::size_t n) 
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   const World w = init_threads();
   Communicators comms(9);
-  for (int repeat = 0; repeat < 4; ++repeat)
-    for (int a = 0; a < 9; ++a) {
-      const int b = (a + 1 + repeat) % 9;
-      for (const std::size_t n : {0u, 8u, 10'000u, 1u << 20}) {
-        litmus(w, comms[a], comms[b], n, repeat % 2);
-        one_thread(w, comms[a], comms[b], n);
-      }
-    }
+  const int times = repeats(argc, argv, 144);
+  for (int i = 0; i < times; ++i) {
+    const int a = i % 9, b = (a + 1 + i / 9 % 8) % 9;
+    const std::size_t n = std::vector<std::size_t>{0, 8, 10'000, 1u << 20}[static_cast<std::size_t>(i / 2 % 4)];
+    litmus(w, comms[a], comms[b], n, i % 2);
+    one_thread(w, comms[a], comms[b], n);
+  }
   comms.free();
   return finish();
 }

@@ -1,0 +1,55 @@
+// Collective calls of one communicator take turns: two threads in them at once is an error with a name.
+#pragma once
+
+#include "core/comm.hpp"
+#include "core/runtime.hpp"
+
+namespace heddle::coll {
+
+/// A thread's stay in a collective call of a communicator. It is the program's task that there is one at a time
+/// (MPI-5.0 §6.14); one that fails in this would hang or mix up its data, and is told instead.
+///
+/// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that collectives
+/// write anyway; no read-modify-write. Two threads that enter within the few nanoseconds that a store takes to be seen
+/// are found out when they leave: who leaves and finds another's mark was not alone.
+class Turn {
+ public:
+  Turn(Comm& comm, const char* name) noexcept : comm_(comm) {
+    if (!runtime.threads) return;
+    const void* self = this_thread();
+    // Relaxed throughout: the marks guard nothing, they are only compared.
+    const void* there = comm.collective_thread.load(std::memory_order_relaxed);
+    if (there) [[unlikely]] {
+      if (there != self) refusal_ = taken(comm, name);
+      return;  // the library's own collective within one of this thread
+    }
+    comm.collective_name.store(name, std::memory_order_relaxed);
+    comm.collective_thread.store(self, std::memory_order_relaxed);
+    entered_ = true;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  /// An error code if another thread was there first: nothing may be sent.
+  [[nodiscard]] int refusal() const noexcept { return refusal_; }
+
+  /// The end of the call: `code`, or the error of not having been alone.
+  [[nodiscard]] int leave(const char* name, int code) noexcept {
+    if (!entered_) return code;
+    if (comm_.collective_thread.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
+      return code ? code : taken(comm_, name);
+    comm_.collective_thread.store(nullptr, std::memory_order_relaxed);
+    return code;
+  }
+
+ private:
+  /// Differs between the threads of the process that exist at the same time.
+  static const void* this_thread() noexcept { return __builtin_thread_pointer(); }
+  [[gnu::cold, gnu::noinline]] static int taken(const Comm& comm, const char* name) noexcept;
+
+  Comm& comm_;
+  int refusal_ = 0;
+  bool entered_ = false;
+};
+
+}  // namespace heddle::coll

@@ -1,0 +1,47 @@
+// Litmus programs: the smallest MPI programs that go wrong when a promise about threads is not kept, made to be run over
+// and over: `--repeat N` runs one N times; tools/dev/litmus.sh runs all of them a thousand times.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "../threads/team.hpp"
+
+namespace test {
+
+// The number after --repeat, or what ctest takes.
+inline int repeats(int argc, char** argv, int usual) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], "--repeat") == 0) return std::atoi(argv[i + 1]);
+  return usual;
+}
+
+// A zeroed T that the ranks of a node share past MPI, so that one rank knows what another has done before it makes any
+// MPI call. T must hold lock-free atomics only. Collective over MPI_COMM_WORLD.
+template <typename T>
+T& share_past_mpi(const World& w) {
+  const std::size_t bytes = (sizeof(T) + 4095) / 4096 * 4096;
+  int where[2] = {0, -1};
+  if (w.rank == 0) {
+    where[0] = getpid();
+    where[1] = memfd_create("litmus", 0);
+    CHECK(where[1] >= 0 && ftruncate(where[1], static_cast<off_t>(bytes)) == 0);
+  }
+  MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
+  const int file = open(path, O_RDWR);
+  CHECK(file >= 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  CHECK(memory != MAP_FAILED);
+  close(file);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (w.rank == 0) close(where[1]);
+  return *static_cast<T*>(memory);
+}
+
+}  // namespace test
