@@ -26,6 +26,7 @@ add_custom_target(heddle_headers ALL DEPENDS ${copied_headers})
 add_library(heddle_private INTERFACE)  # include roots of everything that may see private headers
 target_include_directories(heddle_private INTERFACE
   ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/include ${HEDDLE_GENERATED_DIR})
+target_include_directories(heddle_private SYSTEM INTERFACE ${PMIX_INCLUDE_DIRS})
 target_link_libraries(heddle_private INTERFACE Threads::Threads ${CMAKE_DL_LIBS} rt)
 
 if(NOT heddle_sources)

@@ -58,3 +58,8 @@ endif()
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(fmt REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PMIX QUIET pmix) # for its header: the library is looked for when a program runs
+if(NOT PMIX_FOUND)
+  message(STATUS "No pmix.h (Debian: libpmix-dev): programs will not start under prterun or other PMIx launchers")
+endif()

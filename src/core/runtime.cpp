@@ -169,15 +169,8 @@ int finalize_world() noexcept {
   return code;
 }
 
-int node_of(ProcessIndex process) noexcept {
-  const sys::Bootstrap& job = the_job();
-  if (job.mapping.empty()) return job.size == job.local_size ? 0 : static_cast<int>(process);
-  return job.mapping.node_of(static_cast<int>(process));
-}
+int own_node() noexcept { return the_job().node; }
 
-bool is_local(ProcessIndex process) noexcept {
-  if (process == runtime.self || runtime.size == runtime.local_size) return true;
-  return node_of(process) == the_job().node;
-}
+bool is_local(ProcessIndex process) noexcept { return the_job().is_local(static_cast<int>(process)); }
 
 }  // namespace heddle

@@ -47,7 +47,7 @@ const sys::Bootstrap& job() noexcept;
 
 /// True when the process runs on the same node as this one (shared memory reaches it).
 bool is_local(ProcessIndex process) noexcept;
-/// A number equal for exactly the processes of one node.
-int node_of(ProcessIndex process) noexcept;
+/// A number that is equal for exactly the processes of one node: this process'.
+int own_node() noexcept;
 
 }  // namespace heddle

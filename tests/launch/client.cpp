@@ -8,8 +8,9 @@
 //   leave CODE         init, then exit without finalize
 //   late CODE          the last rank exits before init, the others fence
 //   hang               init, fence, "ready", then sleeps for good
+//   orphan             as hang, but leaves when the launcher is gone
 //   family             as hang, with children and grandchildren that are hard to find; says their process ids
-//   again              init and finalize, twice
+//   again              init and finalize, twice; what was put the first time is there the second
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -161,7 +162,7 @@ int main(int argc, char** argv) {
   if (command == "names") names();
   if (command == "memory") memory();
   if (command == "late") require(bootstrap::fence(problem));
-  if (command == "hang" || command == "family" || command == "abort") {
+  if (command == "hang" || command == "family" || command == "abort" || command == "orphan") {
     if (command == "family") start_family();
     require(bootstrap::fence(problem));
     say_ready();
@@ -170,13 +171,22 @@ int main(int argc, char** argv) {
       if (std::fgets(line, sizeof line, stdin) == nullptr) fail("no input");
       bootstrap::abort(std::atoi(argument), argc > 3 ? argv[3] : "");
     }
+    while (command == "orphan" && !bootstrap::launcher_gone()) usleep(1000);
+    if (command == "orphan") _exit(0);
     sleep_for_good();
   }
-  require(bootstrap::finalize(problem));
   if (command == "again") {
-    if (!bootstrap::init(job, problem)) fail(problem);
+    require(bootstrap::put("kept", pattern(job.rank, 100, 0), problem));
     require(bootstrap::fence(problem));
     require(bootstrap::finalize(problem));
+    if (!bootstrap::init(job, problem)) fail(problem);
+    require(bootstrap::fence(problem));
+    std::optional<std::string> value;
+    const int next = (job.rank + 1) % job.size;
+    require(bootstrap::get(next, "kept", value, problem));
+    check(value == pattern(next, 100, 0), "a value from before");
+    require(bootstrap::fence(problem));
   }
+  require(bootstrap::finalize(problem));
   return 0;
 }

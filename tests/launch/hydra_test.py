@@ -19,10 +19,7 @@ if HYDRA is None:
 class Hydra(LaunchTest):
     def test_ranks_know_who_they_are(self):
         done = mpiexec("-n", 3, CLIENT, "hello", ":", "-n", 1, CLIENT, "hello", launcher=HYDRA)
-        self.assertEqual(done.code, 0, done)
-        for rank, line in enumerate(sorted(done.out.splitlines())):
-            self.assertRegex(line, rf"rank={rank} size=4 local={rank}/4 locals=0,1,2,3 appnum={rank // 3} .*"
-                                   r"singleton=0 .*memory=0 id=[\w-]+$")
+        self.check_hello(done, 4, 1)
 
     def test_every_value_arrives(self):
         for size in (0, 1000, 20000):
@@ -30,6 +27,9 @@ class Hydra(LaunchTest):
 
     def test_sixty_four_ranks_exchange(self):
         self.succeeds("-n", 64, CLIENT, "exchange", 100, launcher=HYDRA)
+
+    def test_a_second_start_finds_what_was_put_before(self):
+        self.succeeds("-n", 3, CLIENT, "again", launcher=HYDRA)
 
     def test_abort_ends_the_job_with_its_code(self):
         done = mpiexec("-n", 2, "-s", "1", CLIENT, "abort", 5, "why", stdin=b"go\n", launcher=HYDRA)

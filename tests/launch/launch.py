@@ -16,7 +16,7 @@ LONG = 60  # seconds: a bound on hangs, nothing is expected to take it
 def clean_environment(changes=None):
     """Our environment without any trace of a launcher; a value of None in `changes` removes the variable."""
     env = {k: v for k, v in os.environ.items()
-           if not re.match(r"PMI|HEDDLE_(JOB|SINGLETON)|OMP_NUM|MPI_LOCAL|OMPI_|SLURM_", k)}
+           if not re.match(r"PMI|PRTE|HEDDLE_(JOB|SINGLETON)|OMP_NUM|MPI_LOCAL|OMPI_|SLURM_", k)}
     for name, value in (changes or {}).items():
         env.pop(name, None)
         if value is not None:
@@ -35,9 +35,10 @@ class Done:
 
 
 def mpiexec(*arguments, stdin=b"", env=None, cwd=None, launcher=MPIEXEC):
-    """Runs mpiexec to its end. Standard input is `stdin` (bytes) or an open file."""
+    """Runs mpiexec, or another launcher (its path, or its command so far), to its end. Standard input is `stdin` (bytes) or an open file."""
     given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
-    done = subprocess.run([launcher, *map(str, arguments)], capture_output=True, timeout=LONG, check=False, cwd=cwd,
+    launcher = [launcher] if isinstance(launcher, str) else launcher
+    done = subprocess.run([*launcher, *map(str, arguments)], capture_output=True, timeout=LONG, check=False, cwd=cwd,
                           env=clean_environment(env), **given)
     return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
@@ -45,9 +46,9 @@ def mpiexec(*arguments, stdin=b"", env=None, cwd=None, launcher=MPIEXEC):
 class Running:
     """An mpiexec that runs beside the test. Use as a context manager; it is killed at the end if need be."""
 
-    def __init__(self, *arguments, env=None):
+    def __init__(self, *arguments, env=None, launcher=(MPIEXEC,)):
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([MPIEXEC, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*launcher, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors, env=clean_environment(env))
 
     def __enter__(self):
@@ -121,6 +122,17 @@ class LaunchTest(unittest.TestCase):
         done = mpiexec(*arguments, **options)
         self.assertEqual(done.code, 0, done)
         return done.out
+
+    def check_hello(self, done, size, last_appnum):
+        """The lines of `client hello` of a job on one machine whose last rank is of another program than the others."""
+        self.assertEqual(done.code, 0, done)
+        locals_ = ",".join(map(str, range(size)))
+        lines = sorted(done.out.splitlines())
+        self.assertEqual(len(lines), size, done)
+        for rank, line in enumerate(lines):
+            appnum = last_appnum if rank == size - 1 else 0
+            self.assertRegex(line, rf"rank={rank} size={size} local={rank}/{size} locals={locals_} appnum={appnum} .*"
+                                   r"singleton=0 .*memory=0 id=[\w-]+$")
 
     def fails(self, code, pattern, *arguments, **options):
         """Runs mpiexec, which must return `code` and say `pattern`; its output."""

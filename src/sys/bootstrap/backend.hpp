@@ -34,6 +34,10 @@ class Backend {
 /// (Heddle's mpiexec, Hydra, Slurm's --mpi=pmi2, Flux).
 std::unique_ptr<Backend> make_pmi1();
 
+/// Environment `PMIX_NAMESPACE`: a PMIx server (prterun, Open MPI's mpirun, Slurm's --mpi=pmix). nullptr: Heddle was built
+/// without PMIx' header.
+std::unique_ptr<Backend> make_pmix();
+
 /// No launcher: one process, its own key-value store.
 std::unique_ptr<Backend> make_singleton();
 

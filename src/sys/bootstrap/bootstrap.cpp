@@ -1,8 +1,10 @@
 #include "sys/bootstrap/bootstrap.hpp"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -15,7 +17,13 @@ namespace heddle::sys {
 
 std::vector<int> Bootstrap::local_ranks() const {
   if (!mapping.empty()) return mapping.ranks_on(node, size);
-  return std::vector<int>(1, rank);
+  return listed_local_ranks.empty() ? std::vector<int>(1, rank) : listed_local_ranks;
+}
+
+bool Bootstrap::is_local(int other) const {
+  if (other == rank || size == local_size) return true;
+  if (!mapping.empty()) return mapping.node_of(other) == node;
+  return std::binary_search(listed_local_ranks.begin(), listed_local_ranks.end(), other);
 }
 
 namespace bootstrap {
@@ -55,7 +63,7 @@ bool find_unreachable_launcher(std::string& error) {
   if (is_set("SLURM_PROCID") && tasks > 1 && in_step) return lonely("Slurm", "use `srun --mpi=pmi2`");
   if (is_set("PMIX_NAMESPACE") || is_set("PMIX_RANK"))
     return lonely("A PMIx launcher (prterun, srun --mpi=pmix, Open MPI's mpirun)",
-                  "use Heddle's `mpiexec` or `srun --mpi=pmi2`");
+                  "this Heddle was built without PMIx; use Heddle's `mpiexec` or `srun --mpi=pmi2`");
   if (number("OMPI_COMM_WORLD_SIZE", 1) > 1) return lonely("Open MPI's mpirun", "use Heddle's `mpiexec`");
   if (is_set("PALS_RANKID") && number("PALS_SPOOL_SIZE", 2) > 1) return lonely("PALS", "use `mpiexec --pmi=pmi1`");
   if (is_set("PMI_PORT")) return lonely("Hydra with -pmi-port", "start without that option");
@@ -63,8 +71,21 @@ bool find_unreachable_launcher(std::string& error) {
   return false;
 }
 
+/// A PMI connection that is really there: the variable is inherited by programs that a rank starts, the socket is not.
+bool has_pmi_connection() {
+  struct stat info;
+  const int fd = number("PMI_FD", -1);
+  return fd >= 0 && fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+/// The innermost launcher, when one was started inside another: an open PMI connection is the nearest there can be, for
+/// PMIx launchers close descriptors they do not know; otherwise PMIx; and a PMI_FD without its connection comes last,
+/// for make_pmi1 to explain.
 std::unique_ptr<Backend> choose_backend(std::string& error) {
   if (alone.value() != 0) return make_singleton();
+  if (has_pmi_connection()) return make_pmi1();
+  if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK"))
+    if (auto pmix = make_pmix()) return pmix;
   if (is_set("PMI_FD")) return make_pmi1();
   if (find_unreachable_launcher(error)) return nullptr;
   return make_singleton();

@@ -45,7 +45,12 @@ struct Bootstrap {
   /// 0: not told, see topology.hpp.
   int node_cores = 0;
 
-  ProcessMapping mapping;  ///< which node each rank is on, compressed; empty: not known (then local_* are right still)
+  /// Which node each rank is on, compressed; empty where launchers do not tell it cheaply (PMIx). `is_local` always knows.
+  ProcessMapping mapping;
+  std::vector<int> listed_local_ranks;  ///< ranks on this node, ascending, where `mapping` is empty; empty: this one alone
+
+  /// Whether `other` is a rank on this node. O(blocks of the mapping) or O(log local_size).
+  bool is_local(int other) const;
 
   /// Ranks on this node in ascending order; element `local_rank` is `rank`.
   std::vector<int> local_ranks() const;

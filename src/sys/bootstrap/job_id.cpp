@@ -24,4 +24,11 @@ std::string random_job_id() {
   return text;
 }
 
+std::string file_name_part(std::string_view text) {
+  std::string name(text.substr(0, 64));
+  for (char& c : name)
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-')) c = '_';
+  return name;
+}
+
 }  // namespace heddle::sys::bootstrap

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,22 +15,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <map>
 
-#include "sys/bootstrap/backend.hpp"
 #include "sys/bootstrap/encoding.hpp"
+#include "sys/bootstrap/job_id.hpp"
+#include "sys/bootstrap/kvs.hpp"
 #include "sys/bootstrap/pmi1_wire.hpp"
 
 namespace heddle::sys::bootstrap {
 namespace {
 
 constexpr std::size_t own_value_limit = 16384;  // what Heddle's mpiexec takes in one line
-constexpr std::size_t longest_part_suffix = 8;  // ".1234567"
-
-std::optional<int> number_in_environment(const char* name) {
-  const char* text = getenv(name);
-  return text != nullptr ? parse_number(text) : std::nullopt;
-}
 
 /// The field `key` of HEDDLE_JOB, `key=value,key=value,…`.
 std::optional<std::string_view> job_field(std::string_view fields, std::string_view key) {
@@ -73,19 +66,10 @@ void close_on_exec(int fd) {
   if (flags >= 0) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 }
 
-std::string file_name_part(std::string_view text) {
-  std::string name(text.substr(0, 64));
-  for (char& c : name)
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-')) c = '_';
-  return name;
-}
-
-class Pmi1 final : public Backend {
+class Pmi1 final : public KvsBackend {
  public:
   bool start(Bootstrap& job, std::string& error) override;
-  bool put(std::string_view key, std::string_view value, std::string& error) override;
   bool fence(std::string& error) override;
-  bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) override;
   bool publish(std::string_view service, std::string_view port, std::string& error) override;
   bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) override;
   bool unpublish(std::string_view service, std::string& error) override;
@@ -97,28 +81,21 @@ class Pmi1 final : public Backend {
   bool connect(Bootstrap& job, std::string& error);
   bool start_under_own_launcher(Bootstrap& job, std::string& error);
   bool start_with_handshake(Bootstrap& job, std::string& error);
-  bool find_local_ranks(Bootstrap& job, std::string& error);
-  bool exchange_node_names(Bootstrap& job, std::string& error);
 
   /// Sends `line` and reads the answer, which must be `cmd=expected …`.
   bool ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error);
-  bool put_raw(std::string_view key, std::string_view value, std::string& error);
-  bool get_raw(std::string_view key, std::optional<std::string>& value, std::string& error);
+  bool put_raw(std::string_view key, std::string_view value, std::string& error) override;
+  bool get_raw(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) override;
   bool lost(std::string& error) const;
   bool inherited_only(std::string& error) const;
 
-  std::string key_of(int rank, std::string_view key) const {
-    return "h" + std::to_string(rank) + "-" + std::string(key);
-  }
-
   int fd_ = -1;
-  int rank_ = -1;
+  pid_t process_ = getpid();  ///< a forked child inherits the connection, but is no rank
+  Bootstrap known_;           ///< of the first start
   bool own_launcher_ = false;
   std::atomic<bool> finalized_{false};  // relaxed everywhere: a flag on its own, nothing is read through it
   Wire wire_;
   std::string kvs_;
-  std::size_t key_limit_ = 63;
-  std::size_t value_limit_ = 255;
 };
 
 bool Pmi1::lost(std::string& error) const {
@@ -170,6 +147,11 @@ bool Pmi1::connect(Bootstrap& job, std::string& error) {
 }
 
 bool Pmi1::start(Bootstrap& job, std::string& error) {
+  finalized_.store(false, std::memory_order_relaxed);
+  if (!kvs_.empty() && !own_launcher_) {
+    job = known_;
+    return true;
+  }
   if (!connect(job, error)) return false;
   const char* fields = getenv("HEDDLE_JOB");
   own_launcher_ = fields != nullptr && is_what_the_launcher_opened(fields, "sock", fd_);
@@ -179,7 +161,9 @@ bool Pmi1::start(Bootstrap& job, std::string& error) {
   if (fields != nullptr && !own_launcher_ && same_number(fields, "pmifd", fd_) && same_number(fields, "rank", rank_) &&
       same_number(fields, "size", job.size))
     return inherited_only(error);
-  return own_launcher_ ? start_under_own_launcher(job, error) : start_with_handshake(job, error);
+  if (!(own_launcher_ ? start_under_own_launcher(job, error) : start_with_handshake(job, error))) return false;
+  known_ = job;
+  return true;
 }
 
 bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
@@ -233,55 +217,8 @@ bool Pmi1::start_with_handshake(Bootstrap& job, std::string& error) {
   if (!ask("cmd=get_my_kvsname\n", "my_kvsname", reply, error)) return false;
   kvs_ = wire_value(reply, "kvsname").value_or("");
   job.job_id = file_name_part(kvs_);
-  return find_local_ranks(job, error);
-}
-
-bool Pmi1::find_local_ranks(Bootstrap& job, std::string& error) {
-  std::optional<std::string> text;
-  if (!get_raw("PMI_process_mapping", text, error)) return false;
-  const auto claimed_rank = number_in_environment("MPI_LOCALRANKID");
-  const auto claimed_size = number_in_environment("MPI_LOCALNRANKS");
-  if (!text || !job.mapping.parse(*text)) {
-    if (claimed_size == job.size)
-      job.mapping.assign(std::vector<int>(1, 0));
-    else if (!exchange_node_names(job, error))
-      return false;
-  }
-  job.node = job.mapping.node_of(job.rank);
-  const std::vector<int> local = job.local_ranks();
-  const auto here = std::find(local.begin(), local.end(), job.rank);
-  job.local_rank = static_cast<int>(here - local.begin());
-  job.local_size = static_cast<int>(local.size());
-  if (claimed_size && claimed_rank && *claimed_size != job.local_size) {
-    error = "the launcher contradicts itself: PMI_process_mapping=" + text.value_or("(none)") + " puts " +
-            std::to_string(job.local_size) +
-            " processes on this node, MPI_LOCALNRANKS=" + std::to_string(*claimed_size);
-    return false;
-  }
-  return true;
-}
-
-/// For launchers that do not say who is where: every process publishes its host's name and boot id.
-bool Pmi1::exchange_node_names(Bootstrap& job, std::string& error) {
-  utsname host{};
-  uname(&host);
-  std::string mine = host.nodename;
-  if (FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    char boot[64] = {};
-    if (std::fgets(boot, sizeof boot, file) != nullptr) mine += boot;
-    std::fclose(file);
-  }
-  if (!put("node", mine, error) || !fence(error)) return false;
-  std::map<std::string, int> nodes;
-  std::vector<int> node_of_rank(static_cast<std::size_t>(job.size));
-  for (int rank = 0; rank < job.size; ++rank) {
-    std::optional<std::string> name;
-    if (!get(rank, "node", name, error)) return false;
-    const int next = static_cast<int>(nodes.size());
-    node_of_rank[static_cast<std::size_t>(rank)] = nodes.try_emplace(name.value_or("?"), next).first->second;
-  }
-  job.mapping.assign(node_of_rank);
-  return true;
+  std::optional<std::string> mapping;
+  return get_raw(job.rank, "PMI_process_mapping", mapping, error) && find_local_ranks(job, mapping, error);
 }
 
 bool Pmi1::put_raw(std::string_view key, std::string_view value, std::string& error) {
@@ -298,7 +235,7 @@ bool Pmi1::put_raw(std::string_view key, std::string_view value, std::string& er
   return false;
 }
 
-bool Pmi1::get_raw(std::string_view key, std::optional<std::string>& value, std::string& error) {
+bool Pmi1::get_raw(int, std::string_view key, std::optional<std::string>& value, std::string& error) {
   std::string reply;
   value.reset();
   if (!ask("cmd=get kvsname=" + kvs_ + " key=" + std::string(key) + "\n", "get_result", reply, error)) return false;
@@ -306,46 +243,6 @@ bool Pmi1::get_raw(std::string_view key, std::optional<std::string>& value, std:
   // A value may itself hold spaces with some servers (the process mapping does not); ours never do.
   value = std::string(wire_value(reply, "value").value_or(""));
   return true;
-}
-
-// A value travels in parts: the first under the key itself, as `PARTS.text`, the others under `key.1`, `key.2`, …
-bool Pmi1::put(std::string_view key, std::string_view value, std::string& error) {
-  const std::string name = key_of(rank_, key);
-  if (name.size() + longest_part_suffix > key_limit_) {
-    error = "the key \"" + std::string(key) + "\" is too long for this launcher (" + std::to_string(key_limit_) + ")";
-    return false;
-  }
-  const std::string text = encode_base64(value);
-  const std::size_t part_size = value_limit_ - longest_part_suffix;
-  const std::size_t parts = text.empty() ? 1 : (text.size() + part_size - 1) / part_size;
-  for (std::size_t part = 0; part < parts; ++part) {
-    const std::string piece = text.substr(part * part_size, part_size);
-    const bool stored = part == 0 ? put_raw(name, std::to_string(parts) + "." + piece, error)
-                                  : put_raw(name + "." + std::to_string(part), piece, error);
-    if (!stored) return false;
-  }
-  return true;
-}
-
-bool Pmi1::get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) {
-  const std::string name = key_of(rank, key);
-  value.reset();
-  std::optional<std::string> piece;
-  if (!get_raw(name, piece, error)) return false;
-  if (!piece) return true;
-  const std::size_t dot = piece->find('.');
-  const auto parts = parse_number(std::string_view(*piece).substr(0, dot));
-  bool whole = dot != std::string::npos && parts && *parts > 0;
-  std::string text = whole ? piece->substr(dot + 1) : std::string();
-  for (int part = 1; whole && part < *parts; ++part) {
-    if (!get_raw(name + "." + std::to_string(part), piece, error)) return false;
-    whole = piece.has_value();
-    if (whole) text += *piece;
-  }
-  if (whole) value = decode_base64(text);
-  if (value) return true;
-  error = "the launcher returned a damaged value for key \"" + std::string(key) + "\" of rank " + std::to_string(rank);
-  return false;
 }
 
 bool Pmi1::fence(std::string& error) {
@@ -381,11 +278,18 @@ bool Pmi1::unpublish(std::string_view service, std::string& error) {
   return false;
 }
 
+// Hydra hangs up after `finalize`, so there it has to wait until no session can start again. A process that never comes
+// to its exit handlers (_exit) has done nothing wrong in Hydra's eyes.
 bool Pmi1::finalize(std::string& error) {
   finalized_.store(true, std::memory_order_relaxed);
   if (own_launcher_) return wire_.send_line("cmd=finalize quiet=1\n") || lost(error);
-  std::string reply;
-  return ask("cmd=finalize\n", "finalize_ack", reply, error);
+  static Pmi1* only = this;  // a process has one launcher
+  [[maybe_unused]] static const int registered = std::atexit([] {
+    if (only->process_ != getpid() || !only->finalized_.load(std::memory_order_relaxed)) return;
+    std::string reply, ignored;
+    only->ask("cmd=finalize\n", "finalize_ack", reply, ignored);  // Hydra ends the job when nobody reads its answer
+  });
+  return true;
 }
 
 void Pmi1::abort(int code, std::string_view message) noexcept {
