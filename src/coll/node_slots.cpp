@@ -232,7 +232,7 @@ void allreduce_in_slots(Steps& s, const void* send, void* recv, MPI_Count count,
                         const Op& op) noexcept {
   const auto bytes = count * type.size;
   NodeExchange exchange(s);
-  std::memcpy(exchange.own_value(), in_place(send) ? recv : send, static_cast<std::size_t>(bytes));
+  if (bytes) std::memcpy(exchange.own_value(), in_place(send) ? recv : send, static_cast<std::size_t>(bytes));
   exchange.post(bytes);
   exchange.await_all(bytes);
   const Fold fold(s.size(), s.rank());

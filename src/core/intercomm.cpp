@@ -340,7 +340,7 @@ int inter_split(Comm& inter, int color, int key, Comm** out) noexcept {
   Bytes mine, theirs;
   const std::int64_t size = static_cast<std::int64_t>(sizeof(SplitEntry)) * inter.size;
   if (!mine.resize(inter.rank == 0 ? size : 0)) return out_of_memory();
-  std::memcpy(mine.data.get(), table.get(), static_cast<std::size_t>(mine.size));
+  if (mine.size) std::memcpy(mine.data.get(), table.get(), static_cast<std::size_t>(mine.size));
   if (const int code = swap_sides(inter, mine, theirs)) return code;
   if (color == MPI_UNDEFINED) return MPI_SUCCESS;
   const auto* others = reinterpret_cast<const SplitEntry*>(theirs.data.get());

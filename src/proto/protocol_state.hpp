@@ -1,6 +1,7 @@
 // What the protocols keep: unexpected messages, large messages under way. Private to proto/.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -50,14 +51,18 @@ struct Unexpected : match::Arrival {
 
 /// Sizes at which the protocol changes; read once at start.
 struct Limits {
-  std::size_t eager = 8192;        ///< largest message pushed whole into a ring
+  /// Largest message pushed whole into a ring. Lowered when a peer with smaller rings turns up, before there is a way to its rings:
+  /// look at it after the port (whose acquire orders the two).
+  std::atomic<std::size_t> eager{8192};
   std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
   std::size_t unexpected = 64 << 20;  ///< memory a VCI spends on messages nobody asked for before it asks senders to hold theirs
 };
 extern Limits limits;
 
-/// Reads the parameters; no message exceeds what one record of a ring with `ring_lines` lines can carry.
-void read_limits(std::uint32_t ring_lines) noexcept;
+/// Reads the parameters.
+void read_limits() noexcept;
+/// From now on no message exceeds what one record of a ring with `ring_lines` lines can carry.
+void fit_limits(std::uint32_t ring_lines) noexcept;
 
 /// A node for an unexpected message with room for `payload` bytes; counts them and asks senders to hold back when it gets too much.
 Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept;
@@ -115,7 +120,7 @@ inline bool try_push(shm::Port& port, const RecordHead& head, const void* payloa
   record->bytes = static_cast<std::uint32_t>(bytes);
   record->kind = head.kind;
   record->lane = head.lane;
-  std::memcpy(record->payload, payload, bytes);
+  if (bytes) [[likely]] std::memcpy(record->payload, payload, bytes);  // an empty message may come without a buffer
   sync::RingProducer::publish(reservation, lines);
   return true;
 }

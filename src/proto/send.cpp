@@ -17,10 +17,14 @@ HEDDLE_PARAM_SIZE(unexpected_size, "HEDDLE_UNEXPECTED", 64 << 20, "bytes of unex
 
 }  // namespace
 
-void read_limits(std::uint32_t ring_lines) noexcept {
+void fit_limits(std::uint32_t ring_lines) noexcept {
   const std::size_t largest = (ring_lines / 4 < 2047 ? ring_lines / 4 : 2047) * sync::cache_line - Record::head_bytes - sizeof(AckTo);
-  limits.eager = static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value());
-  if (limits.eager > largest) limits.eager = largest;
+  // Calls are serialized. Relaxed: the port to such a ring is published after it.
+  if (limits.eager.load(std::memory_order_relaxed) > largest) limits.eager.store(largest, std::memory_order_relaxed);
+}
+
+void read_limits() noexcept {
+  limits.eager.store(static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value()), std::memory_order_relaxed);
   limits.self_eager = static_cast<std::size_t>(self_eager_size.value() < 0 ? 0 : self_eager_size.value());
   limits.unexpected = static_cast<std::size_t>(unexpected_size.value() < 0 ? 0 : unexpected_size.value());
 }
@@ -136,7 +140,7 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
   }
   const bool held = proto::port_of(*peer, to.vci).ring.held();
-  if (send.capacity <= limits.eager && !held) proto::push_or_queue_message(guard, *peer, to.vci, send);
+  if (send.capacity <= limits.eager.load(std::memory_order_relaxed) && !held) proto::push_or_queue_message(guard, *peer, to.vci, send);
   else proto::send_offer(guard, send);
   return MPI_SUCCESS;
 }
@@ -157,11 +161,12 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
                      Space space, SendMode mode) noexcept {
   if (mode == SendMode::synchronous || !type.contiguous) return false;
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
-  if (bytes > limits.eager) return false;
   shm::Peer* peer = shm::find(to.process);
   if (!peer) [[unlikely]] return false;
   shm::Port* port = peer->port(to.vci);
-  if (!port || port->ring.held()) [[unlikely]] return false;
+  if (!port) [[unlikely]] return false;
+  if (bytes > limits.eager.load(std::memory_order_relaxed)) return false;
+  if (port->ring.held()) [[unlikely]] return false;
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
   if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
   const RecordHead head{context_of(comm, to, space), comm.rank, tag, RecordKind::eager, comm.vci};

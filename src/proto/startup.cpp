@@ -3,6 +3,7 @@
 #include "proto/protocol_state.hpp"
 #include "proto/send_buffer.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
+#include "sys/segment.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/wait.hpp"
 
@@ -11,9 +12,12 @@ namespace heddle::proto {
 bool has_freed_sends() noexcept;  // request.cpp
 
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
-  const unsigned vcis = configured_vcis();
-  if (!shm::start(job, vcis, problem)) return false;
-  read_limits(shm::header->ring_lines);
+  unsigned vcis = configured_vcis();
+  read_limits();
+  if (!shm::start(job, vcis, fit_limits, problem)) {
+    sys::unlink_segment();
+    return false;
+  }
   start_waiting(job.local_size, job.node_cores);
   return start_vcis(vcis);
 }

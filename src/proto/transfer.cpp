@@ -126,7 +126,8 @@ bool data_step(VciGuard& guard, Transfer& t) noexcept {
   while (t.moved < t.bytes) {
     const auto room = static_cast<std::uint64_t>(data_size.value() < 64 ? 64 : data_size.value());
     std::uint64_t n = t.bytes - t.moved < room ? t.bytes - t.moved : room;
-    if (n > limits.eager && limits.eager >= 64) n = limits.eager;
+    const std::uint64_t eager = limits.eager.load(std::memory_order_relaxed);
+    if (n > eager && eager >= 64) n = eager;
     const std::uint32_t lines = lines_for(n + sizeof(DataFor));
     const auto reservation = port.ring.reserve(lines);
     if (!reservation.line) return false;

@@ -1,7 +1,11 @@
 #include "sys/segment.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +19,9 @@ namespace {
 
 HEDDLE_PARAM_TEXT(backing, "HEDDLE_SHM_BACKING", "auto",
                   "where shared memory lives: memfd (no name, not limited by /dev/shm), file (in /dev/shm), auto");
+
+constexpr const char* directory = "/dev/shm";
+constexpr const char* prefix = "heddle-";
 
 char file_name[96];  ///< of our segment when it has a name
 
@@ -38,9 +45,35 @@ bool create_memfd(std::size_t size, Segment& segment, std::string& problem) {
   return true;
 }
 
+/// Removes the files of processes that were killed before all their peers had attached: those that nobody has locked.
+void remove_abandoned_files() noexcept {
+  DIR* files = opendir(directory);
+  if (!files) return;
+  while (const dirent* file = readdir(files)) {
+    if (std::strncmp(file->d_name, prefix, std::strlen(prefix))) continue;
+    const int fd = openat(dirfd(files), file->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) continue;  // another user's
+    if (!flock(fd, LOCK_EX | LOCK_NB)) unlinkat(dirfd(files), file->d_name, 0);
+    close(fd);
+  }
+  closedir(files);
+}
+
+/// A new file that its maker has locked for as long as it lives: -1 and errno on failure.
+int create_locked(const char* name) noexcept {
+  for (;;) {
+    const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return fd;
+    struct stat info;
+    if (!flock(fd, LOCK_SH) && !fstat(fd, &info) && info.st_nlink) return fd;
+    close(fd);  // another process took it for an abandoned one in the moment before it was locked
+  }
+}
+
 bool create_file(std::size_t size, const char* job_id, int local_rank, Segment& segment, std::string& problem) {
-  std::snprintf(file_name, sizeof file_name, "/dev/shm/heddle-%s-%d", job_id, local_rank);
-  segment.fd = open(file_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  remove_abandoned_files();
+  std::snprintf(file_name, sizeof file_name, "%s/%s%s-%d", directory, prefix, job_id, local_rank);
+  segment.fd = create_locked(file_name);
   if (segment.fd < 0 || ftruncate(segment.fd, static_cast<off_t>(size))) {
     problem = describe(file_name);
     unlink_segment();
@@ -82,9 +115,21 @@ bool open_segment(const std::string& card, Segment& segment, std::string& proble
   return segment.fd >= 0;
 }
 
+bool has_name() noexcept { return *file_name; }
+
 void unlink_segment() noexcept {
   if (*file_name) unlink(file_name);
   *file_name = 0;
+}
+
+void unlink_segment(const std::string& card) noexcept {
+  if (card.size() > 1 && card[0] == 'f') unlink(card.substr(1, card.rfind(' ') - 1).c_str());
+}
+
+std::uint64_t room_in_all(const Segment& segment) noexcept {
+  struct statfs system;
+  if (fstatfs(segment.fd, &system) || !system.f_blocks) return UINT64_MAX;  // a memfd's file system reports no limit
+  return static_cast<std::uint64_t>(system.f_blocks) * static_cast<std::uint64_t>(system.f_bsize);
 }
 
 bool map_segment(Segment& segment, std::size_t bytes, std::string& problem) {

@@ -17,7 +17,8 @@ struct Segment {
 };
 
 /// Makes an anonymous shared file of `size` sparse bytes (mode 0600, close-on-exec): a memfd, or where /proc does not let peers open
-/// it (HEDDLE_SHM_BACKING=file forces this) a file in /dev/shm that `unlink_segment` removes once all have attached.
+/// it (HEDDLE_SHM_BACKING=file forces this) a file in /dev/shm that `unlink_segment` removes once all have attached. Its maker
+/// holds a lock on it (flock): the name of one that was killed before that is removed by the next call that makes such a file.
 /// False: `problem` says why.
 bool create_segment(std::size_t size, const char* job_id, int local_rank, Segment& segment, std::string& problem);
 
@@ -25,8 +26,14 @@ bool create_segment(std::size_t size, const char* job_id, int local_rank, Segmen
 std::string segment_card(const Segment& segment);
 /// Opens a peer's segment from its card.
 bool open_segment(const std::string& card, Segment& segment, std::string& problem);
-/// Removes the name, if there was one.
+/// Whether this process's segment has a name that is still to be removed.
+bool has_name() noexcept;
+/// Removes the name, if there was one: of the own segment, or of a peer's.
 void unlink_segment() noexcept;
+void unlink_segment(const std::string& card) noexcept;
+
+/// Size of the segment's file system, bytes; UINT64_MAX when it knows no limit but the machine's memory.
+std::uint64_t room_in_all(const Segment& segment) noexcept;
 
 /// Maps the first `bytes` of the region, read and write.
 bool map_segment(Segment& segment, std::size_t bytes, std::string& problem);

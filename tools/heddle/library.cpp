@@ -29,7 +29,7 @@ class Loaded {
     if (!handle_) problem_ = dlerror();
   }
   template <typename Function>
-  Function* find(Function*, const char* name) {
+  Function* find(const char* name) {
     void* symbol = handle_ ? dlsym(handle_, name) : nullptr;
     if (!symbol && problem_.empty())
       problem_ = fmt::format("it has no {}: not a library of the MPI-5 standard ABI?", name);
@@ -41,7 +41,7 @@ class Loaded {
   void* handle_;  // never closed: the process ends soon, and MPI libraries do not like to be unloaded
   std::string problem_;
 };
-#define HEDDLE_FIND(loaded, function) auto* const function##_ = (loaded).find(&function, #function)
+#define HEDDLE_FIND(loaded, function) auto* const function##_ = (loaded).find<decltype(function)>(#function)
 
 /// A number of bytes as a person writes it: 65536 as 64K.
 std::string as_size(unsigned long long bytes) {

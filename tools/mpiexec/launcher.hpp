@@ -59,6 +59,7 @@ class Launcher {
   bool find_programs();
   void choose_cores();
   void warn_about_threads();
+  bool wants_memory_in_dev_shm() const;
   void create_job_memory();
   bool start_ranks();
   bool start_rank(int rank, const std::vector<std::string>& environment);
@@ -98,6 +99,7 @@ class Launcher {
   void kill_everything();
   void signal_ranks(int signal);
   void clean_up();
+  void remove_names() const;
   std::string list_running() const;
 
   Options options_;

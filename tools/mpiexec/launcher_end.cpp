@@ -169,6 +169,15 @@ void Launcher::clean_up() {
   }
   output_.write_all();
   error_.write_all();
+  remove_names();
+}
+
+/// Ranks that did not share the job's memory have named theirs (sys/segment.cpp), for the moments in which their peers open it.
+/// Whoever is killed in those moments leaves the name to us.
+void Launcher::remove_names() const {
+  if (exit_code_ == 0) return;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    unlink(fmt::format("/dev/shm/heddle-{}-{}", job_id_, rank).c_str());
 }
 
 }  // namespace heddle::mpiexec

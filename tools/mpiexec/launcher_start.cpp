@@ -169,15 +169,27 @@ void Launcher::warn_about_threads() {
   }
 }
 
-/// Shared by the ranks of the job, found by inheritance, gone with the last of them: see Bootstrap::job_fd.
+/// Whether the ranks are asked to keep their shared memory in /dev/shm (HEDDLE_SHM_BACKING, declared in sys/segment.cpp).
+bool Launcher::wants_memory_in_dev_shm() const {
+  constexpr const char* variable = "HEDDLE_SHM_BACKING";
+  for (const App& app : options_.apps)
+    for (const auto& [name, value] : app.environment.values)
+      if (name == variable) return value == "file";
+  const char* backing = getenv(variable);
+  return backing != nullptr && std::string_view(backing) == "file";
+}
+
+/// Shared by the ranks of the job, found by inheritance, gone with the last of them: see Bootstrap::job_fd. It never has a
+/// name, so nothing is left whoever is killed when. Without it the ranks find each other by way of the bootstrap.
 /// What ranks inherit gets high numbers: scripts between us and the program use the low ones (`exec 3>file`).
 void Launcher::create_job_memory() {
-  job_memory_ = memfd_create(("heddle-" + job_id_.substr(0, 12)).c_str(), MFD_CLOEXEC);
+  if (!wants_memory_in_dev_shm()) job_memory_ = memfd_create(("heddle-" + job_id_.substr(0, 12)).c_str(), MFD_CLOEXEC);
+  if (job_memory_ < 0) job_memory_ = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   const int lowest = static_cast<int>(std::min<rlim_t>(settings_.descriptors.rlim_cur / 2, 500));
-  const int high = fcntl(job_memory_, F_DUPFD_CLOEXEC, lowest);
+  const int high = job_memory_ < 0 ? -1 : fcntl(job_memory_, F_DUPFD_CLOEXEC, lowest);
   if (high >= 0) close(std::exchange(job_memory_, high));
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);  // holds the place of the ranks' connections
-  rank_socket_ = fcntl(nothing, F_DUPFD_CLOEXEC, job_memory_ + 1);
+  rank_socket_ = fcntl(nothing, F_DUPFD_CLOEXEC, std::max(job_memory_ + 1, lowest));
   close(nothing);
   struct stat info;
   if (job_memory_ >= 0 && fstat(job_memory_, &info) == 0) job_memory_inode_ = info.st_ino;

@@ -30,6 +30,8 @@ struct RegionHeader {
   std::int32_t heap_fd;              ///< the owner's descriptor of its program heap's memfd, -1 without one
   std::uint64_t heap_inode;          ///< of that file, to know that the descriptor is still it
   std::uint64_t heap_bytes;
+  std::atomic<std::uint32_t> attached;  ///< other processes that hold the region open, while it has a name
+  std::atomic<std::uint32_t> said;      ///< of the node's first rank: bits of NodeNotice, for all ranks of the node
   Doorbell doorbell;
 };
 static_assert(sizeof(RegionHeader) <= 4096);

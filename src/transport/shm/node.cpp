@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sync/futex.hpp"
@@ -40,19 +42,24 @@ HEDDLE_PARAM_BOOL(shared_heap, "HEDDLE_SHARED_HEAP", 0,
                   "the program's large blocks (malloc) in memory that the ranks of a node share: mpiexec preloads libheddle_heap.so");
 HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
 
+constexpr std::uint64_t smallest_ring = 16 << 10;
+
 std::uint32_t page_count = 0;
 std::mutex attach_mutex;
 std::vector<int> local_ranks;
+ProcessIndex own_process = 0;
 int job_fd = -1;
 ProcessIndex own_process = 0;
 std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
+void (*tell_ring_size)(std::uint32_t lines) noexcept = nullptr;
+std::vector<int> early_fds;     ///< by local index: peers' named files, opened before the names went; empty without names
 sys::ProgramHeap own_program_heap{-1, nullptr, 0};
 
 std::size_t ring_area() noexcept { return vci_offset + max_vcis * vci_stride; }
 
 std::uint64_t ring_bytes() noexcept {
   std::uint64_t bytes = static_cast<std::uint64_t>(ring_size.value());
-  if (bytes < (16 << 10)) bytes = 16 << 10;
+  if (bytes < smallest_ring) bytes = smallest_ring;
   if (bytes > (512 << 10)) bytes = 512 << 10;
   return std::bit_floor(bytes);
 }
@@ -73,11 +80,56 @@ bool map_own(std::string& problem) {
   return sys::map_segment(region, ring_area(), problem);
 }
 
+/// Where shared memory has a size limit (/dev/shm of a container): rings that take at most half of it, of the same size on all
+/// ranks, and the pages of all VCIs from the start, so that nothing that comes later can take them.
+bool fit_rings(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
+  std::uint64_t bytes = ring_bytes();
+  const std::uint64_t all = sys::room_in_all(region);
+  if (all != UINT64_MAX) {
+    const std::uint64_t share = all / 2 / static_cast<std::uint64_t>(job.local_size);
+    while (bytes > smallest_ring && vcis * (lines_at + bytes) > share) bytes /= 2;
+    while (vcis > 1 && vcis * (lines_at + bytes) > share) --vcis;
+  }
+  header->ring_lines = static_cast<std::uint32_t>(bytes / sync::cache_line);
+  for (unsigned v = 0; all != UINT64_MAX && v < vcis; ++v)
+    if (!commit_vci(v)) {
+      problem = fmt::format("the shared memory of this node (/dev/shm, {} KiB) has no room for {} KiB of rings for each of {} ranks; "
+                            "make it larger (mount -o remount,size=…, docker run --shm-size=…), or use HEDDLE_SHM_BACKING=memfd",
+                            all >> 10, vcis * (lines_at + bytes) >> 10, job.local_size);
+      return false;
+    }
+  if (bytes < ring_bytes() && job.local_rank == 0)
+    sys::notice("the shared memory of this node (/dev/shm) has %llu KiB: rings of %llu KiB instead of %llu are used, which makes "
+                "messages slower. Make it larger, or use HEDDLE_SHM_BACKING=memfd.",
+                static_cast<unsigned long long>(all >> 10), static_cast<unsigned long long>(bytes >> 10),
+                static_cast<unsigned long long>(ring_bytes() >> 10));
+  return true;
+}
+
+/// With names in /dev/shm: opens the files of all peers, so that each name can go as soon as its last peer has it. Afterwards a
+/// `kill -9` of everybody leaves nothing.
+bool open_named_files(std::string& problem) {
+  early_fds.assign(local_ranks.size(), -1);
+  for (std::size_t i = 0; i < local_ranks.size(); ++i) {
+    if (static_cast<ProcessIndex>(local_ranks[i]) == own_process) continue;
+    std::optional<std::string> card;
+    sys::Segment peer;
+    if (!sys::bootstrap::get(local_ranks[i], "shm", card, problem)) return false;
+    if (!card || !sys::open_segment(*card, peer, problem) || !sys::map_segment(peer, sizeof(RegionHeader), problem)) return false;
+    auto* head = reinterpret_cast<RegionHeader*>(peer.base);
+    // Acquire and release: whoever counts to the end knows that all others have opened it.
+    if (head->attached.fetch_add(1, std::memory_order_acq_rel) + 2 == local_ranks.size()) sys::unlink_segment(*card);
+    sys::unmap_segment(peer);
+    early_fds[i] = peer.fd;
+  }
+  return true;
+}
+
 /// Tells the peers where to find the part of the program's heap that lies in a memfd, when libheddle_heap.so made one.
 void publish_program_heap() noexcept {
   header->heap_fd = -1;
   const auto function = reinterpret_cast<sys::ProgramHeapFunction>(dlsym(RTLD_DEFAULT, sys::program_heap_symbol));
-  if (!function && shared_heap.value())
+  if (!function && shared_heap.value() && first_to_say(NodeNotice::no_shared_heap))
     HEDDLE_NOTICE_ONCE("HEDDLE_SHARED_HEAP is set, but libheddle_heap.so is not loaded. Start with Heddle's mpiexec, or name the "
                        "library in LD_PRELOAD of the ranks.");
   const sys::ProgramHeap* heap = function ? function() : nullptr;
@@ -91,7 +143,7 @@ void publish_program_heap() noexcept {
 
 }  // namespace
 
-bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem) {
+bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t) noexcept, std::string& problem) {
   local_ranks = job.local_ranks();
   own_process = static_cast<ProcessIndex>(job.rank);
   page_count = (static_cast<std::uint32_t>(job.size) + page_size - 1) >> page_bits;
@@ -118,16 +170,22 @@ bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem) {
 
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // Yama: let the job's other processes use CMA on this one
   probe_value = (static_cast<std::uint64_t>(getpid()) << 32) ^ reinterpret_cast<std::uintptr_t>(&probe_value) ^ 0x5bd1e995;
+  if (!fit_rings(job, vcis, problem)) return false;
+  tell_ring_size = on_ring_size;
+  tell_ring_size(header->ring_lines);
   header->vcis = vcis;
-  header->ring_lines = static_cast<std::uint32_t>(ring_bytes() / sync::cache_line);
   header->pid = getpid();
   header->probe_address = reinterpret_cast<std::uintptr_t>(&probe_value);
   header->probe_value = probe_value;
   publish_program_heap();
   header->ready.store(RegionHeader::magic_value, std::memory_order_release);  // pairs with attach
 
-  if (job_fd < 0 && job.size > 1)
-    return sys::bootstrap::put("shm", sys::segment_card(region), problem) && sys::bootstrap::fence(problem);
+  if (job_fd >= 0) return true;
+  if (job.size > 1 && (!sys::bootstrap::put("shm", sys::segment_card(region), problem) || !sys::bootstrap::fence(problem)))
+    return false;
+  if (!sys::has_name()) return true;
+  if (job.local_size > 1) return open_named_files(problem);
+  sys::unlink_segment();
   return true;
 }
 
@@ -145,6 +203,9 @@ void stop() noexcept {
   delete[] pages;
   pages = nullptr;
   page_count = 0;
+  for (const int fd : early_fds)
+    if (fd >= 0) close(fd);
+  early_fds.clear();
   sys::unlink_segment();
   if (!heap_in_use()) sys::unmap_segment(region);  // what runs at exit after us may still use its memory
   if (region.fd >= 0 && region.fd != job_fd) close(region.fd);
@@ -169,6 +230,9 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
     peer->region.fd = job_fd;
     peer->region.size = region_size;
     peer->region.offset = region_size * static_cast<std::uint64_t>(index);
+  } else if (!early_fds.empty() && early_fds[static_cast<std::size_t>(index)] >= 0) {
+    peer->region.fd = std::exchange(early_fds[static_cast<std::size_t>(index)], -1);
+    peer->region.size = region_size;
   } else {
     std::optional<std::string> card;
     if (!sys::bootstrap::get(static_cast<int>(process), "shm", card, problem)) return delete peer, nullptr;
@@ -189,6 +253,7 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   peer->pid = head->pid;
   peer->vcis = head->vcis;
   peer->doorbell = &head->doorbell;
+  tell_ring_size(head->ring_lines);
 
   auto& page = pages[process >> page_bits];
   if (!page.load(std::memory_order_relaxed)) page.store(new Page[page_size](), std::memory_order_release);
@@ -232,11 +297,13 @@ void Peer::ring_slowly() noexcept {
 bool Peer::probe_cma() noexcept {
   const auto* head = reinterpret_cast<RegionHeader*>(region.base);
   std::uint64_t value = 0;
+  errno = 0;
   const bool works = use_cma.value() && cma_read(pid, &value, head->probe_address, sizeof value) && value == head->probe_value;
-  if (!works && use_cma.value() && errno != ESRCH)
+  const int cause = errno;
+  if (!works && use_cma.value() && cause != ESRCH && first_to_say(NodeNotice::no_cma))
     HEDDLE_NOTICE_ONCE("the kernel does not let ranks read each other's memory (CMA: %s); large messages are copied twice. "
                        "Containers: allow ptrace (--cap-add SYS_PTRACE) or the process_vm_readv system call.",
-                       std::strerror(errno));
+                       cause ? std::strerror(cause) : "another process has the peer's number; PID namespaces differ");
   cma_.store(works ? 1 : -1, std::memory_order_relaxed);
   return works;
 }
@@ -294,6 +361,27 @@ std::byte* Peer::heap_address(std::uint64_t offset) noexcept {
     }
   }
   return base + (offset - heap_offset);
+}
+
+bool first_to_say(NodeNotice what) noexcept {
+  const auto bit = static_cast<std::uint32_t>(what);
+  // Relaxed: nothing else depends on who is first.
+  const auto claim = [bit](std::byte* base) {
+    return !(reinterpret_cast<RegionHeader*>(base)->said.fetch_or(bit, std::memory_order_relaxed) & bit);
+  };
+  if (local_ranks.empty() || static_cast<ProcessIndex>(local_ranks.front()) == own_process) return claim(region.base);
+  std::string problem;
+  if (job_fd >= 0) {  // without waiting for the first rank, which may come to MPI_Init much later
+    sys::Segment first;
+    first.fd = job_fd;
+    if (!sys::commit(first, 0, sizeof(RegionHeader)) || !sys::map_segment(first, sizeof(RegionHeader), problem)) return true;
+    const bool mine = claim(first.base);
+    sys::unmap_segment(first);
+    return mine;
+  }
+  Peer* first = find(static_cast<ProcessIndex>(local_ranks.front()));
+  if (!first && header->ready.load(std::memory_order_relaxed)) first = attach(static_cast<ProcessIndex>(local_ranks.front()), problem);
+  return !first || claim(first->region.base);
 }
 
 bool commit_vci(unsigned vci) noexcept {

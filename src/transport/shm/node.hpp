@@ -70,7 +70,9 @@ class Peer {
 };
 
 /// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file.
-bool start(const sys::Bootstrap& job, unsigned vcis, std::string& problem);
+/// \param vcis lowered where shared memory is too small for that many rings.
+/// \param on_ring_size called with the number of lines of this process's rings, and of a peer's before the first use of them.
+bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t lines) noexcept, std::string& problem);
 void stop() noexcept;
 
 namespace detail {
@@ -93,6 +95,11 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept;
 /// This process's own region and doorbell.
 extern sys::Segment region;
 extern RegionHeader* header;
+
+/// What the ranks of a node say once between them.
+enum class NodeNotice : std::uint32_t { no_cma = 1, no_shared_heap = 2 };
+/// True for the first rank of the node that asks for this notice (or when the ranks cannot be asked).
+bool first_to_say(NodeNotice what) noexcept;
 
 /// Makes the pages of an own VCI exist. False when memory is out.
 bool commit_vci(unsigned vci) noexcept;

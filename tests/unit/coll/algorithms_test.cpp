@@ -54,7 +54,7 @@ class Buffer {
   bool is_clean() {
     std::vector<std::byte> saved = storage_;
     Words mask(static_cast<std::size_t>(count_ * per_element_));
-    std::memset(mask.data(), static_cast<int>(fill), mask.size() * sizeof(Word));
+    if (!mask.empty()) std::memset(mask.data(), static_cast<int>(fill), mask.size() * sizeof(Word));
     put(mask);
     const bool clean = std::all_of(storage_.begin(), storage_.end(), [](std::byte b) { return b == fill; });
     storage_ = saved;
