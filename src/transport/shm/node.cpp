@@ -49,7 +49,6 @@ std::mutex attach_mutex;
 std::vector<int> local_ranks;
 ProcessIndex own_process = 0;
 int job_fd = -1;
-ProcessIndex own_process = 0;
 std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
 void (*tell_ring_size)(std::uint32_t lines) noexcept = nullptr;
 std::vector<int> early_fds;     ///< by local index: peers' named files, opened before the names went; empty without names
@@ -264,7 +263,6 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
 Peer::~Peer() {
   // The lanes above share the ports of the first ones.
   for (unsigned lane = 0; lane < lanes && lane < vcis; ++lane) delete ports_[lane].load(std::memory_order_relaxed);
-  if (std::byte* heap = heap_.load(std::memory_order_relaxed)) munmap(heap, region.size - heap_offset);
 }
 
 Port* Peer::open_port(unsigned lane) noexcept {
@@ -309,8 +307,8 @@ bool Peer::probe_cma() noexcept {
 }
 
 void Peer::unmap() noexcept {
-  if (std::byte* heap = heap_.load(std::memory_order_relaxed)) munmap(heap, region.size - heap_offset);
-  if (std::byte* heap = program_heap_.load(std::memory_order_relaxed))
+  if (std::byte* heap = heap_.exchange(nullptr, std::memory_order_relaxed)) munmap(heap, region.size - heap_offset);
+  if (std::byte* heap = program_heap_.exchange(nullptr, std::memory_order_relaxed))
     munmap(heap, reinterpret_cast<RegionHeader*>(region.base)->heap_bytes);
   if (process != own_process) sys::unmap_segment(region);
 }
