@@ -24,7 +24,7 @@ std::mutex pool_mutex;
 std::atomic<Vci*> pool_table[64] = {};  ///< by VCI index; null: not used yet
 std::atomic<unsigned> pool_used{0};     ///< VCIs below this index may exist
 unsigned pool_size = 1;
-std::atomic<unsigned> next_round{0};
+thread_local unsigned next_round = 0;  ///< where this thread's next round on all VCIs begins
 
 }  // namespace
 
@@ -128,7 +128,7 @@ bool has_backlog() noexcept {
 
 bool progress_all() noexcept {
   const unsigned used = pool_used.load(std::memory_order_acquire);
-  const unsigned start = used > 1 ? next_round.fetch_add(1, std::memory_order_relaxed) : 0;
+  const unsigned start = used > 1 ? next_round++ : 0;
   bool worked = false;
   for (unsigned i = 0; i < used; ++i) {
     Vci* vci = pool_table[(start + i) % used].load(std::memory_order_acquire);
