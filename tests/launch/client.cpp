@@ -5,6 +5,7 @@
 //   names              publish, look up, withdraw
 //   memory             meets the others in the job's shared memory, without any exchange
 //   abort CODE TEXT    says "ready", waits for a line of input, aborts
+//   abort-now CODE TEXT  the last rank aborts, the others wait in a fence
 //   leave CODE         init, then exit without finalize
 //   late CODE          the last rank exits before init, the others fence
 //   hang               init, fence, "ready", then sleeps for good
@@ -139,11 +140,14 @@ void start_family() {
 }
 
 void hello() {
+  static constexpr const char* kinds[] = {"none", "singleton", "pmi1", "pmi2", "pmix"};
   std::string locals;
   for (const int rank : job.local_ranks()) locals += (locals.empty() ? "" : ",") + std::to_string(rank);
-  std::printf("rank=%d size=%d local=%d/%d locals=%s appnum=%d universe=%d singleton=%d cores=%d memory=%d id=%s\n",
-              job.rank, job.size, job.local_rank, job.local_size, locals.c_str(), job.appnum, job.universe_size,
-              job.singleton, job.node_cores, job.job_fd >= 0, job.job_id.c_str());
+  std::printf(
+      "rank=%d size=%d local=%d/%d locals=%s appnum=%d universe=%d kind=%s singleton=%d cores=%d memory=%d "
+      "id=%s\n",
+      job.rank, job.size, job.local_rank, job.local_size, locals.c_str(), job.appnum, job.universe_size,
+      kinds[static_cast<int>(job.kind)], job.singleton, job.node_cores, job.job_fd >= 0, job.job_id.c_str());
   std::fflush(stdout);
 }
 
@@ -161,6 +165,12 @@ int main(int argc, char** argv) {
   if (command == "exchange") exchange(std::strtoul(argument, nullptr, 10));
   if (command == "names") names();
   if (command == "memory") memory();
+  if (command == "abort-now") {
+    require(bootstrap::fence(problem));
+    if (job.rank == job.size - 1) bootstrap::abort(std::atoi(argument), argc > 3 ? argv[3] : "");
+    (void)bootstrap::fence(problem);
+    sleep_for_good();
+  }
   if (command == "late") require(bootstrap::fence(problem));
   if (command == "hang" || command == "family" || command == "abort" || command == "orphan") {
     if (command == "family") start_family();

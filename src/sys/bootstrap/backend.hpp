@@ -31,8 +31,11 @@ class Backend {
 };
 
 /// Environment `PMI_FD`, `PMI_RANK`, `PMI_SIZE`: a connection inherited from the launcher that speaks PMI-1
-/// (Heddle's mpiexec, Hydra, Slurm's --mpi=pmi2, Flux).
+/// (Heddle's mpiexec, Hydra, Flux; Slurm's --mpi=pmi2 too).
 std::unique_ptr<Backend> make_pmi1();
+
+/// The same variables, a server that speaks PMI-2 (Slurm's --mpi=pmi2).
+std::unique_ptr<Backend> make_pmi2();
 
 /// Environment `PMIX_NAMESPACE`: a PMIx server (prterun, Open MPI's mpirun, Slurm's --mpi=pmix). nullptr: Heddle was built
 /// without PMIx' header.

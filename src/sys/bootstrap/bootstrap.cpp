@@ -32,6 +32,9 @@ namespace {
 HEDDLE_PARAM_BOOL(alone, "HEDDLE_SINGLETON", 0,
                   "run as a single process even where a launcher seems to have started several");
 
+HEDDLE_PARAM_TEXT(protocol, "HEDDLE_PMI", "auto",
+                  "the protocol to speak with the launcher: pmix, pmi2, pmi1; auto: what its variables say");
+
 std::mutex calls;  // one call at a time talks to the launcher
 
 // Set by the first init and never freed: abort and launcher_gone use it without a lock until the process ends.
@@ -83,7 +86,16 @@ bool has_pmi_connection() {
 /// for make_pmi1 to explain.
 std::unique_ptr<Backend> choose_backend(std::string& error) {
   if (alone.value() != 0) return make_singleton();
-  if (has_pmi_connection()) return make_pmi1();
+  const std::string_view wanted = protocol.text();
+  if (wanted == "pmi1") return make_pmi1();
+  if (wanted == "pmi2") return make_pmi2();
+  if (wanted == "pmix") {
+    if (auto pmix = make_pmix()) return pmix;
+    error = "HEDDLE_PMI=pmix, but this Heddle was built without PMIx (pmix.h; Debian: libpmix-dev)";
+    return nullptr;
+  }
+  // Slurm serves both, PMI-2 with more checks of its own. PMI_JOBID is Slurm's; Hydra inside a Slurm job has none.
+  if (has_pmi_connection()) return is_set("PMI_JOBID") && is_set("SLURM_STEP_ID") ? make_pmi2() : make_pmi1();
   if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK"))
     if (auto pmix = make_pmix()) return pmix;
   if (is_set("PMI_FD")) return make_pmi1();

@@ -251,6 +251,12 @@ bool Pmi1::fence(std::string& error) {
 }
 
 bool Pmi1::publish(std::string_view service, std::string_view port, std::string& error) {
+  std::optional<std::string> known;
+  if (!own_launcher_ && !lookup(service, known, error)) return false;
+  if (known) {  // some servers overwrite
+    error = "the service name \"" + std::string(service) + "\" is published already";
+    return false;
+  }
   std::string reply;
   if (!ask("cmd=publish_name service=" + encode_percent(service) + " port=" + encode_percent(port) + "\n",
            "publish_result", reply, error))
@@ -270,6 +276,12 @@ bool Pmi1::lookup(std::string_view service, std::optional<std::string>& port, st
 }
 
 bool Pmi1::unpublish(std::string_view service, std::string& error) {
+  std::optional<std::string> known;
+  if (!own_launcher_ && !lookup(service, known, error)) return false;
+  if (!own_launcher_ && !known) {  // some servers do not say
+    error = "the service name \"" + std::string(service) + "\" is not published";
+    return false;
+  }
   std::string reply;
   if (!ask("cmd=unpublish_name service=" + encode_percent(service) + "\n", "unpublish_result", reply, error))
     return false;

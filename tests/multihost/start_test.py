@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Starting, exchanging and ending over several hosts, through every engine: start_test.py hydra|prte|slurm"""
+import os
+import re
+import sys
+import unittest
+
+import engines
+from hosts import Hosts, why_not
+
+ENGINE = sys.argv.pop(1)
+for reason in (why_not(), engines.why_not(ENGINE)):
+    if reason:
+        print("skipped:", reason)
+        sys.exit(77)
+CLIENT = os.path.join(engines.BUILD, "tests/launch/launch_client")
+KIND = {"hydra": "pmi1", "prte": "pmix", "slurm": "pmi2"}[ENGINE]
+
+
+class Start(unittest.TestCase):
+    """Each number of hosts is made once; tests that break hosts make their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.made = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        for hosts, _ in cls.made.values():
+            hosts.close()
+
+    def hosts(self, count):
+        """`count` hosts, and the environment that the engine needs on them."""
+        if count not in self.made:
+            hosts = Hosts(count)
+            self.made[count] = hosts, engines.Slurm(hosts).env if ENGINE == "slurm" else {}
+        return self.made[count]
+
+    def job(self, count, ranks, *client, env=None, options=()):
+        hosts, settings = self.hosts(count)
+        command = engines.command(ENGINE, hosts, ranks // count) + [*options, "-n", ranks, CLIENT, *client]
+        return hosts.run(0, command, env={**settings, **(env or {})})
+
+    def succeeds(self, *arguments, **options):
+        code, text = self.job(*arguments, **options)
+        self.assertEqual(code, 0, text)
+        return text
+
+    def check_hello(self, count, per_host, kind, **options):
+        ranks = count * per_host
+        lines = {int(m[1]): m[0] for m in re.finditer(r"rank=(\d+) .*", self.succeeds(count, ranks, "hello", **options))}
+        self.assertEqual(sorted(lines), list(range(ranks)))
+        ids = set()
+        for rank, line in lines.items():
+            first = rank - rank % per_host
+            local = ",".join(map(str, range(first, first + per_host)))
+            self.assertRegex(line, rf" size={ranks} local={rank - first}/{per_host} locals={local} .*"
+                                   rf"kind={kind} singleton=0 .*memory=0 id=[\w-]+$")
+            ids.add(line.split("id=")[1])
+        self.assertEqual(len(ids), 1, "the job has one name")
+
+    def test_ranks_know_who_shares_their_host(self):
+        self.check_hello(2, 2, KIND)
+        self.check_hello(4, 2, KIND)
+        self.check_hello(2, 1, KIND)
+
+    def test_every_value_arrives_from_every_host(self):
+        for size in (0, 1000, 50000):
+            self.succeeds(2, 4, "exchange", size)
+        self.succeeds(4, 8, "exchange", 1000)
+
+    def test_a_second_start_finds_what_was_put_before(self):
+        self.succeeds(2, 4, "again")
+
+    @unittest.skipIf(ENGINE == "hydra", "Hydra serves names through hydra_nameserver only")
+    def test_names_are_published_found_and_withdrawn(self):
+        self.succeeds(2, 4, "names")
+
+    @unittest.skipIf(ENGINE != "slurm", "Slurm serves both")
+    def test_slurm_serves_pmi1_as_well(self):
+        self.check_hello(2, 2, "pmi1", env={"HEDDLE_PMI": "pmi1"})
+        for command in (["exchange", 1000], ["names"], ["again"]):
+            self.succeeds(2, 4, *command, env={"HEDDLE_PMI": "pmi1"})
+
+    @unittest.skipIf(ENGINE != "slurm", "Slurm's")
+    def test_no_server_is_an_error_that_names_the_flag(self):
+        code, text = self.job(2, 4, "hello", options=["--mpi=none"])
+        self.assertEqual(code, 3, text)
+        self.assertEqual(text.count("use `srun --mpi=pmi2`"), 4, text)
+        self.assertNotIn("size=1", text)
+
+    def test_an_abort_ends_all_hosts(self):
+        code, text = self.job(2, 4, "abort-now", 5, "why")
+        self.assertNotEqual(code, 0, text)
+        self.assertIn("rank 3 calls MPI_Abort with code 5: why", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
