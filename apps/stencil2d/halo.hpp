@@ -2,6 +2,10 @@
 #pragma once
 
 #include <mpi.h>
+#if __has_include(<mpix.h>)
+#include <mpix.h>
+#define STENCIL_ENDPOINTS 1
+#endif
 
 #include <string>
 #include <vector>
@@ -16,7 +20,17 @@ enum class Mode {
   funneled,         ///< the master thread exchanges whole edges; the others wait
   multiple,         ///< every thread exchanges its own stretch; one communicator, a tag for each thread
   comm_per_thread,  ///< every thread exchanges its own stretch over a communicator that no other thread uses
+  endpoints,        ///< every thread at an edge is a rank itself and talks to the thread at the other side
 };
+
+/// Those that this MPI has.
+inline std::vector<Mode> all_modes() {
+  std::vector<Mode> modes{Mode::funneled, Mode::multiple, Mode::comm_per_thread};
+#ifdef STENCIL_ENDPOINTS
+  modes.push_back(Mode::endpoints);
+#endif
+  return modes;
+}
 
 inline const char* name_of(Mode mode) {
   switch (mode) {
@@ -26,13 +40,15 @@ inline const char* name_of(Mode mode) {
       return "multiple";
     case Mode::comm_per_thread:
       return "comm-per-thread";
+    case Mode::endpoints:
+      return "endpoints";
   }
   return "?";
 }
 
 /// One stretch of the border with one neighbour: a row or a column of cells out, the halo beside it in.
 struct Edge {
-  int neighbour;  ///< rank
+  int neighbour;  ///< rank in `comm`
   MPI_Comm comm;
   int send_tag, receive_tag;
   bool is_column;
@@ -49,8 +65,9 @@ struct Edge {
 /// Source: Zambre et al., "Logically parallel communication for fast MPI+threads applications", figure 21.
 class Communicators {
  public:
-  /// Collective over MPI_COMM_WORLD.
-  explicit Communicators(const Layout& layout) {
+  /// Collective over MPI_COMM_WORLD. Makes none for the other modes.
+  Communicators(const Layout& layout, Mode mode) {
+    if (mode != Mode::comm_per_thread) return;
     for (auto& set : rows_) set = duplicates(layout.threads_x);
     for (auto& set : columns_) set = duplicates(layout.threads_y);
   }
@@ -63,10 +80,13 @@ class Communicators {
   Communicators& operator=(const Communicators&) = delete;
 
   /// For the border below process row `row` (or right of process column `column`) and a place along it.
-  MPI_Comm across_rows(int row, int thread_column) const { return rows_[row & 1][thread_column]; }
-  MPI_Comm across_columns(int column, int thread_row) const { return columns_[column & 1][thread_row]; }
+  MPI_Comm across_rows(int row, int thread_column) const { return pick(rows_[row & 1], thread_column); }
+  MPI_Comm across_columns(int column, int thread_row) const { return pick(columns_[column & 1], thread_row); }
 
  private:
+  static MPI_Comm pick(const std::vector<MPI_Comm>& set, int place) {
+    return set.empty() ? MPI_COMM_WORLD : set[place];
+  }
   static std::vector<MPI_Comm> duplicates(int count) {
     std::vector<MPI_Comm> comms(count);
     for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -75,8 +95,43 @@ class Communicators {
   std::vector<MPI_Comm> rows_[2], columns_[2];
 };
 
+/// The endpoints of the mode of this name: a rank for each thread at an edge of its process, none for those inside. Where
+/// Communicators takes two sets a direction and a rule for who uses which, here the thread on the other side has a rank.
+/// Source: the same paper, figure 20.
+class Endpoints {
+ public:
+  /// Collective over MPI_COMM_WORLD. Makes none for the other modes.
+  Endpoints(const Layout& layout, Mode mode) : layout_(layout), places_(layout.threads_x * layout.threads_y, -1) {
+    if (mode != Mode::endpoints) return;
+    for (int y = 0; y < layout.threads_y; ++y)
+      for (int x = 0; x < layout.threads_x; ++x)
+        if (x == 0 || y == 0 || x == layout.threads_x - 1 || y == layout.threads_y - 1)
+          places_[y * layout.threads_x + x] = count_++;
+    handles_.resize(count_);
+#ifdef STENCIL_ENDPOINTS
+    MPIX_Comm_create_endpoints(MPI_COMM_WORLD, count_, MPI_INFO_NULL, handles_.data());
+#endif
+  }
+  ~Endpoints() {
+    for (MPI_Comm& handle : handles_) MPI_Comm_free(&handle);
+  }
+  Endpoints(const Endpoints&) = delete;
+  Endpoints& operator=(const Endpoints&) = delete;
+
+  /// The handle of the thread at (x, y) of this process, and the rank of the one at (x, y) of another.
+  MPI_Comm handle(int x, int y) const { return handles_[places_[y * layout_.threads_x + x]]; }
+  int rank(int process, int x, int y) const { return process * count_ + places_[y * layout_.threads_x + x]; }
+
+ private:
+  const Layout& layout_;
+  std::vector<int> places_;  // of a thread among those at an edge; -1 inside
+  int count_ = 0;
+  std::vector<MPI_Comm> handles_;
+};
+
 /// The edges that `thread` exchanges in `mode`.
-inline std::vector<Edge> edges_of(const Layout& layout, int thread, Mode mode, const Communicators& comms) {
+inline std::vector<Edge> edges_of(const Layout& layout, int thread, Mode mode, const Communicators& comms,
+                                  const Endpoints& endpoints) {
   const bool whole = mode == Mode::funneled;
   if (whole && thread != 0) return {};
   const int tx = layout.thread_column(thread), ty = layout.thread_row(thread);
@@ -92,8 +147,11 @@ inline std::vector<Edge> edges_of(const Layout& layout, int thread, Mode mode, c
     const int neighbour = layout.neighbour(dx, dy);
     if (neighbour < 0) return;
     const bool is_column = dx != 0;
-    Edge edge{neighbour,
-              mode == Mode::comm_per_thread ? own : MPI_COMM_WORLD,
+    // The thread on the other side is at the opposite edge of its process.
+    const bool to_endpoint = mode == Mode::endpoints;
+    const int x = is_column ? layout.threads_x - 1 - tx : tx, y = is_column ? ty : layout.threads_y - 1 - ty;
+    Edge edge{to_endpoint ? endpoints.rank(neighbour, x, y) : neighbour,
+              to_endpoint ? endpoints.handle(tx, ty) : own,
               tag(out_way, place),
               tag(in_way, place),
               is_column,

@@ -28,7 +28,7 @@ struct Options {
   int size = 1024;
   int iterations = 500;
   int threads = 2;
-  std::vector<Mode> modes{Mode::funneled, Mode::multiple, Mode::comm_per_thread};
+  std::vector<Mode> modes = all_modes();
   std::string picture = "stencil2d.png";
 };
 
@@ -37,7 +37,7 @@ const char usage[] =
     "  --size        cells along one side of the plate (default 1024)\n"
     "  --iterations  time steps (default 500)\n"
     "  --threads     OpenMP threads of a rank (default 2)\n"
-    "  --mode        funneled, multiple, comm-per-thread, or all (default)\n"
+    "  --mode        funneled, multiple, comm-per-thread, endpoints, or all (default)\n"
     "  --picture     PNG file to write, or `none` (default stencil2d.png)\n";
 
 /// Reads the command line; an empty string, or what is wrong with it.
@@ -66,7 +66,7 @@ std::string parse(int argc, char** argv, Options& options) {
     } else if (option == "--mode") {
       if (value == "all") continue;
       good = false;
-      for (const Mode mode : {Mode::funneled, Mode::multiple, Mode::comm_per_thread})
+      for (const Mode mode : all_modes())
         if (value == name_of(mode)) options.modes = {mode}, good = true;
     } else {
       return "unknown option " + option;
@@ -84,7 +84,8 @@ struct Outcome {
 
 /// Solves the problem in one mode. Collective over MPI_COMM_WORLD.
 Outcome solve(const Options& options, const Layout& layout, Mode mode) {
-  const Communicators comms(layout);
+  const Communicators comms(layout, mode);
+  const Endpoints endpoints(layout, mode);
   Field now(layout.width(), layout.height()), next(layout.width(), layout.height());
   heat(now, options.size, layout.columns(layout.px).begin, layout.rows(layout.py).begin);
   std::vector<double> slowest(options.iterations, 0.0);
@@ -94,7 +95,7 @@ Outcome solve(const Options& options, const Layout& layout, Mode mode) {
   {
     const int thread = omp_get_thread_num();
     const Block block = layout.block(thread);
-    std::vector<Edge> edges = edges_of(layout, thread, mode, comms);
+    std::vector<Edge> edges = edges_of(layout, thread, mode, comms, endpoints);
     std::vector<MPI_Request> requests;
     requests.reserve(2 * edges.size());
     Field *from = &now, *to = &next;
