@@ -19,7 +19,7 @@ class Ranks(LaunchTest):
     def test_every_rank_is_told_who_it_is(self):
         out = self.succeeds("-n", 3, CLIENT, "hello")
         for rank, line in enumerate(lines(out)):
-            self.assertRegex(line, rf"rank={rank} size=3 local={rank}/3 locals=0,1,2 appnum=0 universe=3 singleton=0 "
+            self.assertRegex(line, rf"rank={rank} size=3 local={rank}/3 locals=0,1,2 appnum=0 universe=3 kind=pmi1 singleton=0 "
                                    r"cores=\d+ memory=1 id=[0-9a-f]{32}$")
 
     def test_jobs_have_different_names_and_all_ranks_of_one_the_same(self):
@@ -29,7 +29,7 @@ class Ranks(LaunchTest):
 
     def test_without_a_launcher_a_program_is_a_singleton(self):
         done = mpiexec("hello", launcher=CLIENT)
-        self.assertRegex(done.out, r"rank=0 size=1 local=0/1 locals=0 appnum=-1 universe=-1 singleton=1 cores=0 memory")
+        self.assertRegex(done.out, r"rank=0 size=1 local=0/1 locals=0 appnum=-1 universe=-1 kind=singleton singleton=1 cores=0 memory")
 
     def test_several_programs_make_one_job(self):
         out = self.succeeds("-n", 2, CLIENT, "hello", ":", "-n", 1, CLIENT, "hello", ":", CLIENT)
@@ -238,7 +238,9 @@ class Mistakes(LaunchTest):
                 (["-n", "2", "-s", "2", "echo"], r"a rank below 2"),
                 (["-bind", "sideways", "echo"], r"say none, core or even"),
                 (["-timeout", "soon", "echo"], r"timeout"),
-                (["-host", "elsewhere", "echo"], r'"elsewhere" is another machine.*srun'),
+                (["-launcher", "none", "-host", "elsewhere", "echo"], r'"elsewhere" is another machine: --launcher none'),
+                (["-host", "a:0", "echo"], r'host a: 0: a number of ranks'),
+                (["-ppn", "x", "echo"], r'-ppn x: a number of ranks'),
                 (["-f", "/no/such/file", "echo"], r'cannot read the host file')):
             with self.subTest(arguments):
                 self.fails(2, pattern, *arguments)

@@ -89,6 +89,19 @@ class Start(unittest.TestCase):
         self.assertEqual(text.count("use `srun --mpi=pmi2`"), 4, text)
         self.assertNotIn("size=1", text)
 
+    def test_our_mpiexec_hands_the_job_over(self):
+        hosts, settings = self.hosts(2)
+        env = dict(settings, PATH=os.path.dirname(engines.command(ENGINE, hosts, 2)[0]) + ":" + os.environ["PATH"],
+                   HYDRA_LAUNCHER_EXEC=hosts.agent, PRTE_MCA_plm_ssh_agent=hosts.agent, MESSAGE="it travels")
+        code, text = hosts.run(0, [os.path.join(engines.BUILD, "bin/mpiexec"), "-v", "-launcher", ENGINE, "-host",
+                                   "heddle0,heddle1", "-ppn", 2, "-n", 4, "sh", "-c",
+                                   f'echo "$(hostname) $MESSAGE"; exec {CLIENT} hello'], env=env)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, "mpiexec: starts the ranks through")
+        for host in hosts.names:
+            self.assertEqual(text.count(f"{host} it travels"), 2, text)
+        self.assertEqual(text.count(f"size=4 local=0/2"), 2, text)
+
     def test_an_abort_ends_all_hosts(self):
         code, text = self.job(2, 4, "abort-now", 5, "why")
         self.assertNotEqual(code, 0, text)

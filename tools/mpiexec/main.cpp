@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "engines.hpp"
 #include "job.hpp"
 #include "launcher.hpp"
 
@@ -17,6 +18,7 @@ void say(const std::string& text) {
 int main(int argc, char** argv) {
   heddle::mpiexec::Parsed parsed = heddle::mpiexec::parse_command_line(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
+  if (const auto code = heddle::mpiexec::hand_over(parsed.options)) return *code;
   heddle::mpiexec::Launcher launcher(std::move(parsed.options));
   return launcher.run();
 }

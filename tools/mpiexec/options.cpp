@@ -13,7 +13,7 @@ namespace heddle::mpiexec {
 namespace {
 
 constexpr const char* description =
-    "Starts the ranks of an MPI program on this machine.\n"
+    "Starts the ranks of an MPI program.\n"
     "  mpiexec [options] PROGRAM [arguments]\n"
     "  mpiexec [options] PROGRAM … : [options] PROGRAM …      several programs in one job\n"
     "Every option may be written with one or two dashes.\n";
@@ -38,27 +38,33 @@ std::string host_name() {
   return name;
 }
 
-bool is_this_machine(std::string host) {
-  host = host.substr(0, host.find(':'));  // host:slots
-  const std::string here = host_name();
-  return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == here ||
-         host == here.substr(0, here.find('.'));
+int positive(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const long value = std::strtol(text.c_str(), &end, 10);
+  if (end == text.c_str() || *end != '\0' || value < 1 || value > 1'000'000)
+    throw Refusal{fmt::format("{} {}: a number of ranks, 1 or more, is wanted", option, text)};
+  return static_cast<int>(value);
 }
 
-void require_this_machine(const std::string& host) {
-  if (!is_this_machine(host))
-    throw Refusal{
-        fmt::format("\"{}\" is another machine, and this mpiexec starts processes on this one ({}) only. For "
-                    "several machines use srun (--mpi=pmi2) or Hydra's mpiexec: the library works with both",
-                    host, host_name())};
+/// `name` or `name:slots`.
+HostChoice parse_host(const std::string& text) {
+  const std::size_t colon = text == "::1" ? std::string::npos : text.rfind(':');
+  if (colon == std::string::npos) return {text, 0};
+  return {text.substr(0, colon), positive("host " + text.substr(0, colon) + ":", text.substr(colon + 1))};
 }
 
-void require_this_machine_in_file(const std::string& file) {
+/// One host a line: `name`, `name:2` (Hydra), `name slots=2` (Open MPI); comments begin with #.
+void read_host_file(const std::string& file, std::vector<HostChoice>& hosts) {
   std::ifstream lines(file);
   if (!lines) throw Refusal{fmt::format("cannot read the host file \"{}\"", file)};
   for (std::string line; std::getline(lines, line);) {
+    std::replace(line.begin(), line.end(), '\t', ' ');
     const std::vector<std::string> words = split(line.substr(0, line.find('#')), ' ');
-    if (!words.empty()) require_this_machine(words.front());
+    if (words.empty()) continue;
+    HostChoice host = parse_host(words.front());
+    for (const std::string& word : words)
+      if (word.starts_with("slots=")) host.slots = positive("slots", word.substr(6));
+    hosts.push_back(std::move(host));
   }
 }
 
@@ -71,6 +77,7 @@ class PartParser {
     add_start(app);
     add_environment(app, everywhere);
     add_run(options);
+    add_hosts(options);
     add_tolerated(options);
   }
 
@@ -122,6 +129,7 @@ class PartParser {
       if (end == text.c_str() || *end != '\0' || value < 1 || value > 1'000'000)
         throw Refusal{fmt::format("-n {}: the number of ranks must be 1 or more", text)};
       app.ranks = static_cast<int>(value);
+      app.ranks_given = true;
     };
     cli_.add_option_function<std::string>("-n,--np", ranks, "number of ranks of this program (default 1)")
         ->type_name("RANKS");
@@ -210,22 +218,57 @@ class PartParser {
         "MPI_UNIVERSE_SIZE");
   }
 
-  void add_tolerated(Options&) {
-    constexpr const char* group = "Accepted for other launchers' sake (one machine: nothing to do)";
-    const auto hosts = [](const std::string& list) {
-      for (const std::string& host : split(list, ',')) require_this_machine(host);
-    };
-    cli_.add_option_function<std::string>("--host,--hosts,-H", hosts, "this machine")->group(group);
-    cli_.add_option_function<std::string>("-f,--hostfile,--machinefile,--machine", require_this_machine_in_file,
-                                          "a file that lists this machine")
+  void add_hosts(Options& options) {
+    constexpr const char* group = "Several machines: the job is started by Slurm, PRRTE or Hydra, whichever there is";
+    cli_.add_option_function<std::string>(
+            "--host,--hosts,-H",
+            [&options](const std::string& list) {
+              for (const std::string& host : split(list, ',')) options.hosts.push_back(parse_host(host));
+            },
+            "machines, separated by commas, each with the number of ranks to place there if need be: a:4,b:4")
+        ->type_name("HOSTS")
         ->group(group);
-    for (const char* name : {"--ppn,--perhost,--npernode,-N", "--map-by", "--rank-by", "--launcher,--bootstrap",
-                             "--rmk", "--iface", "--pmi-port-range"})
+    cli_.add_option_function<std::string>(
+            "-f,--hostfile,--machinefile,--machine",
+            [&options](const std::string& file) { read_host_file(file, options.hosts); }, "a file that lists them")
+        ->type_name("FILE")
+        ->group(group);
+    cli_.add_option_function<std::string>(
+            "--ppn,--perhost,--npernode,-N",
+            [&options](const std::string& text) { options.per_host = positive("-ppn", text); }, "ranks on each machine")
+        ->type_name("RANKS")
+        ->group(group);
+    cli_.add_option_function<std::string>(
+            "--launcher,--bootstrap",
+            [&options](const std::string& name) {
+              if (name == "slurm" || name == "prte" || name == "hydra" || name == "none")
+                options.launcher = name;
+              else if (name == "fork" || name == "auto")
+                options.launcher = name == "fork" ? "none" : "";
+              else
+                options.remote_shell = name;  // as Hydra understands the option
+            },
+            "slurm, prte or hydra: who starts the job; none: mpiexec itself, on this machine")
+        ->type_name("ENGINE")
+        ->group(group);
+    cli_.add_flag_function(
+            "-v,--verbose", [&options](std::int64_t) { options.verbose = true; },
+            "say who starts the job, and with which command")
+        ->group(group);
+    add_pairs("--mca,--gmca,--pmixmca,--prtemca", "a setting for PRRTE, ignored elsewhere",
+              [&options](const std::vector<std::string>& words) {
+                for (std::size_t i = 0; i + 1 < words.size(); i += 2) options.mca.emplace_back(words[i], words[i + 1]);
+                return true;
+              })
+        ->group(group);
+  }
+
+  void add_tolerated(Options&) {
+    constexpr const char* group = "Accepted for other launchers' sake (nothing to do)";
+    for (const char* name : {"--map-by", "--rank-by", "--rmk", "--iface", "--pmi-port-range"})
       cli_.add_option(name, ignored_, "")->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    for (const char* name : {"--mca,--gmca,--pmixmca,--prtemca"})
-      add_pairs(name, "", [](const std::vector<std::string>&) { return true; })->group(group);
     for (const char* name : {"--oversubscribe,--nooversubscribe", "--allow-run-as-root", "--use-hwthread-cpus",
-                             "--display-map,--display-allocation", "--disable-hostname-propagation", "-v,--verbose",
+                             "--display-map,--display-allocation", "--disable-hostname-propagation",
                              "--disable-auto-cleanup", "--localonly,--local"})
       cli_.add_flag_function(
               name, [](std::int64_t) {}, "")
@@ -256,6 +299,12 @@ void check(const Options& options) {
 }
 
 }  // namespace
+
+bool is_this_machine(const std::string& host) {
+  const std::string here = host_name();
+  return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == here ||
+         host == here.substr(0, here.find('.'));
+}
 
 Parsed parse_command_line(int argc, char** argv) {
   Parsed parsed;
