@@ -13,6 +13,10 @@ std::uint64_t hash(const char* text, std::uint64_t seed) noexcept {
   return h ^ h >> 29;
 }
 
+std::uint64_t seed_of(const Group& group) noexcept {
+  return static_cast<std::uint64_t>(group.size) ^ group.member(0) * 0x9e3779b97f4a7c15u;
+}
+
 }  // namespace
 
 ContextOffer::ContextOffer(std::uint32_t width) noexcept : id_(width == 1 ? std::exchange(spare, 0) : 0), wide_(width > 1) {
@@ -43,11 +47,11 @@ CreationSpace::CreationSpace(Comm& parent) noexcept
   comm_.vci = parent.vci;
 }
 
-// 30 bits of the string's hash go into the context id, leaving those that choose the VCI zero, and 31 into the tag.
+// 30 bits of the string's hash go into the context id, leaving those that choose the VCI zero, and 31 into the tag. The group's
+// first member is part of both: disjoint groups may use a string at the same time, also groups of endpoints in the same processes.
 CreationSpace::CreationSpace(const Group& group, const char* string, int* tag) noexcept
-    : CreationSpace(string_space | (hash(string, static_cast<std::uint64_t>(group.size)) & 0x3fffffff) << 32, group,
-                    group.rank) {
-  *tag = static_cast<int>(hash(string, ~static_cast<std::uint64_t>(group.size)) & 0x7fffffff);
+    : CreationSpace(string_space | (hash(string, seed_of(group)) & 0x3fffffff) << 32, group, group.rank) {
+  *tag = static_cast<int>(hash(string, ~seed_of(group)) & 0x7fffffff);
 }
 
 CreationSpace::~CreationSpace() = default;

@@ -9,7 +9,7 @@ using namespace test;
 
 namespace {
 
-struct Log {
+thread_local struct Log {
   int copies = 0, deletions = 0, result = MPI_SUCCESS;
   std::vector<long> deleted;
   MPI_Comm last = MPI_COMM_NULL;

@@ -1,5 +1,6 @@
 // ranks: 1 2
 // timeout: 30
+// endpoints: none (attributes that MPI_COMM_WORLD itself has)
 // The attributes that every MPI has: where the value is, what it is, and that it cannot be changed.
 #include "../support.hpp"
 

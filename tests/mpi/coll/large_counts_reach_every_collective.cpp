@@ -34,7 +34,7 @@ class Repeated {
   unsigned char* data_;
 };
 
-long operations = 0;
+thread_local long operations = 0;
 void or_bytes(void* in, void* inout, int* length, MPI_Datatype*) {
   ++operations;
   CHECK_GT(*length, 0);

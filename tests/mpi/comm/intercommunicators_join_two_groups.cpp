@@ -8,7 +8,7 @@ using namespace test;
 
 namespace {
 
-World w;
+thread_local World w;
 
 struct Side {
   bool first;

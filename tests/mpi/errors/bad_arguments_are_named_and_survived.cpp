@@ -25,11 +25,11 @@ struct Function {
   std::function<int(const Arguments&)> call;
 };
 
-MPI_Request request;
-MPI_Status status;
-int flag;
-MPI_Message message;
-int other[4];
+thread_local MPI_Request request;
+thread_local MPI_Status status;
+thread_local int flag;
+thread_local MPI_Message message;
+thread_local int other[4];
 
 int small(const Arguments& a) { return static_cast<int>(a.count); }
 

@@ -9,7 +9,7 @@ using namespace test;
 
 namespace {
 
-struct Seen {
+thread_local struct Seen {
   int calls = 0, code = 0;
   MPI_Comm comm = MPI_COMM_NULL;
 } first, second;

@@ -8,12 +8,13 @@ using namespace test;
 
 namespace {
 
-std::vector<long> order;
-World w;
+thread_local std::vector<long> order;
+thread_local World w;
 
 int on_delete(MPI_Comm comm, int, void* value, void*) {
-  CHECK(comm == MPI_COMM_SELF);
   int finalized = -1, result = 0;
+  CHECK_OK(MPI_Comm_compare(comm, MPI_COMM_SELF, &result));
+  CHECK_EQ(result, MPI_IDENT);
   MPI_Finalized(&finalized);
   CHECK_EQ(finalized, 0);
   const int one = 1;

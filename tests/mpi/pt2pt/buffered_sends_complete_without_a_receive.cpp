@@ -1,5 +1,6 @@
 // ranks: 2
 // timeout: 60
+// endpoints: none (the process's one send buffer)
 // MPI_Bsend completes locally however long the receiver waits; the space promised by MPI_Pack_size and
 // MPI_BSEND_OVERHEAD suffices; space is used again; overflow is MPI_ERR_BUFFER and harms nothing; detach delivers.
 #include "../support.hpp"

@@ -1,5 +1,6 @@
 // ranks: 2
 // timeout: 60
+// endpoints: none (the process's one send buffer, and a session of the process)
 // MPI-4.1's buffers: attached to a communicator, to a session or to the process, tried in that order; flush, iflush,
 // detach of each; MPI_BUFFER_AUTOMATIC, which never overflows.
 #include "../support.hpp"

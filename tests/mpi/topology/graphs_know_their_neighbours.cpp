@@ -10,7 +10,7 @@ using namespace test;
 
 namespace {
 
-World w;
+thread_local World w;
 using List = std::vector<int>;
 
 /// A ring with a chord: r -> r+1, and 0 -> n/2. Weights tell the edge.

@@ -8,7 +8,7 @@ using namespace test;
 
 namespace {
 
-World w;
+thread_local World w;
 
 void try_grid(std::vector<int> dims, std::vector<int> periods) {
   const int n = static_cast<int>(dims.size());
