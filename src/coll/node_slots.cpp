@@ -169,8 +169,8 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
       if (state_.members[r].slot->parts[sequence_ & 1].sequence.load(std::memory_order_seq_cst) != sequence_) return;
   }
   for (int r = 0; r < n; ++r)
-    if (state_.members[r].peer) state_.members[r].peer->ring_doorbell();
-  if (runtime.threads) wake_sleepers();  // ranks that are endpoints of this very process
+    if (shm::Peer* peer = state_.members[r].peer) peer->ring_doorbell(steps_.comm().address(r).vci % peer->vcis);
+    else if (runtime.threads && r != steps_.rank()) wake_sleepers(vci_of_lane(steps_.comm().address(r).vci));  // another endpoint
 }
 
 void NodeExchange::await_all(MPI_Count bytes) noexcept {

@@ -97,7 +97,7 @@ bool is_waiting(Vci& vci, shm::Port& port) noexcept {
 void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const void* payload,
                    std::uint32_t bytes) noexcept {
   shm::Port& port = port_of(peer, lane);
-  if (!is_waiting(guard.vci(), port) && try_push(port, head, payload, bytes)) return peer.ring_doorbell();
+  if (!is_waiting(guard.vci(), port) && try_push(port, head, payload, bytes)) return peer.ring_doorbell(port.vci);
   Outgoing item{head, nullptr, bytes, {}, nullptr};
   std::memcpy(item.payload, payload, bytes);
   append(guard.vci(), peer, port, item);
@@ -106,7 +106,7 @@ void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const Record
 void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept {
   shm::Port& port = port_of(peer, lane);
   if (!is_waiting(guard.vci(), port) && try_push_message(port, send)) {
-    peer.ring_doorbell();
+    peer.ring_doorbell(port.vci);
     return sent(guard, send);
   }
   append(guard.vci(), peer, port, {{}, &send, 0, {}, nullptr});
@@ -132,7 +132,7 @@ bool drain_backlog(VciGuard& guard) noexcept {
       delete item;
       pushed = true;
     }
-    if (pushed) queue->peer->ring_doorbell();
+    if (pushed) queue->peer->ring_doorbell(queue->port->vci);
     worked |= pushed;
     queue = following;
   }

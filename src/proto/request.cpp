@@ -45,7 +45,7 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
     return recycle(r);
   }
   r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
-  if (runtime.threads) wake_sleepers();
+  if (runtime.threads) wake_sleepers(guard.vci());
 }
 
 void complete_from_outside(Request& request) noexcept {
@@ -162,7 +162,7 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
 
 void keep(Vci& vci, Unexpected& message) noexcept {
   vci.matcher.keep(message);
-  if (runtime.threads) wake_sleepers();
+  if (runtime.threads) wake_sleepers(vci);
 }
 
 void free_unexpected(Vci& vci, Unexpected* message) noexcept {

@@ -171,7 +171,7 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
   const RecordHead head{context_of(comm, to, space), comm.rank, tag, RecordKind::eager, comm.vci};
   if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]] return false;
-  peer->ring_doorbell();
+  peer->ring_doorbell(port->vci);
   return true;
 }
 

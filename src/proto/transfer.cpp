@@ -138,7 +138,7 @@ bool data_step(VciGuard& guard, Transfer& t) noexcept {
     std::memcpy(record->payload, &to, sizeof to);
     pack(send.buffer, send.count, *send.datatype, t.cursor, record->payload + sizeof to, n);
     sync::RingProducer::publish(reservation, lines);
-    t.peer->ring_doorbell();
+    t.peer->ring_doorbell(port.vci);
     t.moved += n;
   }
   finish(guard, t);

@@ -21,9 +21,22 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
   syscall(SYS_futex, &word, FUTEX_WAIT, expected, nanoseconds < 0 ? nullptr : &limit, nullptr, 0);
 }
 
+/// The same for a sleeper that only those are to wake whose set of bits meets `bits`, which is not empty. `nanoseconds` >= 0.
+inline void futex_wait_bits(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint32_t bits, long nanoseconds) noexcept {
+  timespec until;  // this form takes a point in time
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  nanoseconds += until.tv_nsec;
+  until.tv_sec += nanoseconds / 1'000'000'000;
+  until.tv_nsec = nanoseconds % 1'000'000'000;
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, expected, &until, nullptr, bits);
+}
+
 /// Wakes up to `count` sleepers of `word`.
 inline void futex_wake(std::atomic<std::uint32_t>& word, int count = INT_MAX) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+inline void futex_wake_bits(std::atomic<std::uint32_t>& word, std::uint32_t bits, int count = INT_MAX) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, count, nullptr, nullptr, bits);
 }
 
 /// Asks the kernel to let this process take part in `barrier_everywhere`. False where it cannot.

@@ -12,17 +12,19 @@
 namespace heddle {
 namespace detail {
 std::atomic<Vci*> lane_table[64] = {};
-}
+std::atomic<Vci*> pool_table[64] = {};
+std::atomic<unsigned> pool_used{0};
+}  // namespace detail
 
 namespace {
 
 HEDDLE_PARAM_INT(vcis, "HEDDLE_VCIS", 0, "VCIs of each process (1 to 64); 0: as many as it has cores to run on");
 
+using detail::pool_table, detail::pool_used;
+
 constexpr int records_per_step = 64;  ///< bounds one step, so that a flood cannot keep others waiting
 
 std::mutex pool_mutex;
-std::atomic<Vci*> pool_table[64] = {};  ///< by VCI index; null: not used yet
-std::atomic<unsigned> pool_used{0};     ///< VCIs below this index may exist
 unsigned pool_size = 1;
 thread_local unsigned next_round = 0;  ///< where this thread's next round on all VCIs begins
 
@@ -118,12 +120,11 @@ bool progress(VciGuard& guard) noexcept {
 }
 
 bool has_backlog() noexcept {
-  const unsigned used = pool_used.load(std::memory_order_acquire);
-  for (unsigned i = 0; i < used; ++i) {
-    Vci* vci = pool_table[i].load(std::memory_order_acquire);
-    if (vci && (vci->backlogged.load(std::memory_order_relaxed) || vci->moving.load(std::memory_order_relaxed))) return true;
-  }
-  return false;
+  bool found = false;
+  for_each_vci([&](Vci& vci) {
+    found = found || vci.backlogged.load(std::memory_order_relaxed) || vci.moving.load(std::memory_order_relaxed);
+  });
+  return found;
 }
 
 bool progress_all() noexcept {

@@ -62,6 +62,7 @@ class Vci {
   alignas(sync::cache_line) sync::Lock lock;
   alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records in `backlog`; senders look before they push
   std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
+  std::atomic<std::uint32_t> sleepers{0};  ///< threads of this process asleep, or about to be, until something happens here
   const unsigned index;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
@@ -110,6 +111,10 @@ bool progress(VciGuard& guard) noexcept;
 /// One step on every VCI in use, with try-locks, beginning after the one where the last such round began. True if there was any work.
 bool progress_all() noexcept;
 
+/// Calls `visit` with each VCI in use.
+template <typename Visit>
+void for_each_vci(Visit&& visit) noexcept;
+
 /// True when some VCI has records that a full ring refused, or a stream that waits for room.
 bool has_backlog() noexcept;
 
@@ -139,6 +144,8 @@ inline Vci& vci_of_lane(unsigned lane) noexcept;
 
 namespace detail {
 extern std::atomic<Vci*> lane_table[64];
+extern std::atomic<Vci*> pool_table[64];  ///< by VCI index; null: not used yet
+extern std::atomic<unsigned> pool_used;   ///< VCIs below this index may exist
 Vci& open_lane(unsigned lane) noexcept;
 }  // namespace detail
 
@@ -146,6 +153,13 @@ inline Vci& vci_of_lane(unsigned lane) noexcept {
   // Acquire pairs with open_lane's release: the VCI is whole.
   Vci* vci = detail::lane_table[lane].load(std::memory_order_acquire);
   return vci ? *vci : detail::open_lane(lane);
+}
+
+template <typename Visit>
+void for_each_vci(Visit&& visit) noexcept {
+  const unsigned used = detail::pool_used.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used; ++i)
+    if (Vci* vci = detail::pool_table[i].load(std::memory_order_acquire)) visit(*vci);
 }
 
 /// Queues the continuation of a completed request for the end of the step.

@@ -18,7 +18,59 @@ HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, "microseconds that a waiting th
 bool barrier_works = false;  ///< the kernel's process-wide barrier: sleepers pay, senders do not
 bool node_crowded = false;   ///< more processes of the job than cores on this node
 int own_cores = 1;           ///< that this process can count on
-std::atomic<int> waiting{0}; ///< threads of this process in a long wait
+std::atomic<int> waiters{0}; ///< living threads of this process that have waited here
+
+bool crowded() noexcept { return node_crowded || waiters.load(std::memory_order_relaxed) > own_cores; }
+
+void note_crowding() noexcept { Waiter::foreign_after.store(crowded() ? 8 : 64, std::memory_order_relaxed); }
+
+/// Whether a thread on a crowded node should look for some microseconds before it offers its core to others. Two threads that answer
+/// each other on two cores should, or they would be torn apart at every message; members of a collective should not, for those they wait
+/// for need the core. So it is learned: a spell of patience is tried now and then, less and less often, and kept up while it pays.
+class Patience {
+ public:
+  /// Nanoseconds to look before the first yield of a wait.
+  std::int64_t begin() noexcept {
+    if (patient_ || trial_) return spell;
+    if (--until_trial_) return 0;
+    trial_ = trial_waits;
+    paid_ = 0;
+    return spell;
+  }
+  /// \param paid the wait ended before a yield
+  void end(bool paid) noexcept {
+    if (trial_) {
+      paid_ += paid;
+      if (--trial_) return;
+      patient_ = paid_ * 8 >= trial_waits * 7;
+      bad_ = 0;
+      interval_ = patient_ ? first_interval : interval_ < last_interval ? interval_ * 2 : interval_;
+      until_trial_ = interval_;
+    } else if (patient_) {
+      bad_ = bad_ * 15 / 16 + (paid ? 0 : 64);
+      patient_ = bad_ < 256;  // one in four in vain
+    }
+  }
+
+ private:
+  static constexpr std::int64_t spell = 8000;
+  static constexpr int trial_waits = 8;
+  static constexpr unsigned first_interval = 32, last_interval = 4096;
+  bool patient_ = false;
+  int trial_ = 0, paid_ = 0, bad_ = 0;
+  unsigned interval_ = first_interval, until_trial_ = first_interval;
+};
+thread_local Patience patience;
+
+/// Counts its thread from the first long wait to the thread's end.
+struct KnownWaiter {
+  KnownWaiter() noexcept { add(1); }
+  ~KnownWaiter() { add(-1); }
+  static void add(int n) noexcept {
+    waiters.fetch_add(n, std::memory_order_relaxed);
+    note_crowding();
+  }
+};
 
 std::int64_t now_ns() noexcept {
   timespec t;
@@ -28,58 +80,125 @@ std::int64_t now_ns() noexcept {
 
 }  // namespace
 
-unsigned Waiter::foreign_after_ = 64;
+std::atomic<unsigned> Waiter::foreign_after{64};
+std::atomic<std::uint32_t> detail::sleepers_everywhere{0};
 
 void start_waiting(int local_size, int node_cores) noexcept {
   const sys::NodeShare share = sys::share_of_node(sys::topology(), sys::online_cores(), local_size, node_cores);
   node_crowded = share.oversubscribed;
   own_cores = share.cores_per_rank;
-  Waiter::set_scarce(node_crowded);
+  note_crowding();
   barrier_works = sync::register_barrier();
 }
 
 bool Waiter::pause() noexcept {
   if (progress_all()) return true;
+  [[maybe_unused]] static thread_local const KnownWaiter known;
   const std::int64_t now = now_ns();
-  if (!since_) {
-    since_ = now;
-    waiting.fetch_add(1, std::memory_order_relaxed);
+  if (!last_) {
+    last_ = now;
+    patience_ = crowded() ? patience.begin() : -1;
   }
-  if (now - since_ < spin_us.value() * 1000) {
-    // Oversubscribed: what we wait for may need this very core, so hand it over at once.
-    if (node_crowded || waiting.load(std::memory_order_relaxed) > own_cores) sched_yield();
+  // What goes beyond a microsecond between two looks, others had the core.
+  spun_ += now - last_ < 1000 ? now - last_ : 1000;
+  last_ = now;
+  if (calm_) return false;
+  if (spun_ < spin_us.value() * 1000) {
+    if (crowded() && spun_ >= patience_) {
+      yielded_ = true;
+      sched_yield();
+    }
     return true;
   }
-  since_ = now;  // after the sleep, look for as long again
+  spun_ = 0;  // after the sleep, look for as long again
   return false;
 }
 
-void Waiter::leave() noexcept { waiting.fetch_sub(1, std::memory_order_relaxed); }
+void Waiter::learn() noexcept { patience.end(!yielded_); }
 
-std::uint32_t Waiter::announce() noexcept {
+namespace {
+
+/// Who sleeps. Changed only by those who go to sleep or wake up.
+struct Parked {
+  sync::Lock lock;
+  unsigned on[64] = {};     ///< threads that wait for something of this VCI
+  unsigned everywhere = 0;  ///< for anything at all
+  unsigned total = 0;
+  bool guarded = false;     ///< one of them is the guard
+  bool alert = false;       ///< and wants to be woken for all VCIs
+} parked;
+
+/// The mask that senders look at. \pre parked.lock
+void publish_asleep() noexcept {
+  std::uint64_t mask = 0;
+  if (parked.alert || parked.everywhere) mask = ~mask;
+  else
+    for (unsigned v = 0; v < 64; ++v)
+      if (parked.on[v]) mask |= std::uint64_t{1} << v;
+  shm::header->doorbell.asleep.store(mask, std::memory_order_seq_cst);
+}
+
+void ring_own(std::uint32_t bits, int count) noexcept {
   shm::Doorbell& doorbell = shm::header->doorbell;
+  doorbell.bell.fetch_add(1, std::memory_order_release);
+  sync::futex_wake_bits(doorbell.bell, bits, count);
+}
+
+}  // namespace
+
+std::uint32_t Waiter::announce(Vci* vci) noexcept {
   // Read the bell before announcing: a ring between the two then makes the sleep return at once.
-  const std::uint32_t ticket = doorbell.bell.load(std::memory_order_acquire);
-  doorbell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t ticket = shm::header->doorbell.bell.load(std::memory_order_acquire);
+  parked.lock.lock();
+  ++parked.total;
+  ++(vci ? parked.on[vci->index] : parked.everywhere);
+  guard_ = !parked.guarded;
+  if (guard_) {
+    parked.guarded = true;
+    parked.alert = !calm_;
+  }
+  (vci ? vci->sleepers : detail::sleepers_everywhere).fetch_add(1, std::memory_order_seq_cst);
+  publish_asleep();
+  parked.lock.unlock();
+  slept_ = true;
   if (barrier_works) sync::barrier_everywhere();
   return ticket;
 }
 
-void Waiter::sleep(std::uint32_t ticket) noexcept {
+bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   // Nobody rings when a full ring drains, so with refused records we look again soon. Without the barrier a sender may miss the
   // announcement: then every millisecond. Otherwise once a second, for a launcher that died without a signal.
-  const long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
-  sync::futex_wait(shm::header->doorbell.bell, ticket, limit);
+  long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
+  if (guard_ && calm_ && limit > 1'000'000) limit = 1'000'000;
+  const bool all = !vci || (guard_ && !calm_);
+  sync::futex_wait_bits(shm::header->doorbell.bell, ticket, all ? shm::all_doorbell_bits : shm::doorbell_bits(vci->index), limit);
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
+  return shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;
 }
 
-void Waiter::retract() noexcept { shm::header->doorbell.sleepers.fetch_sub(1, std::memory_order_relaxed); }
+void Waiter::retract(Vci* vci) noexcept {
+  parked.lock.lock();
+  --parked.total;
+  --(vci ? parked.on[vci->index] : parked.everywhere);
+  if (guard_) parked.guarded = parked.alert = false;
+  (vci ? vci->sleepers : detail::sleepers_everywhere).fetch_sub(1, std::memory_order_relaxed);
+  publish_asleep();
+  parked.lock.unlock();
+}
 
-void wake_sleepers() noexcept {
-  shm::Doorbell& doorbell = shm::header->doorbell;
-  if (!doorbell.sleepers.load(std::memory_order_relaxed)) return;
-  doorbell.bell.fetch_add(1, std::memory_order_release);
-  sync::futex_wake(doorbell.bell);
+// From its first sleep on this thread looked after all VCIs whenever it was awake, and may have been the guard: one of those who
+// still sleep takes over.
+void Waiter::leave() noexcept {
+  parked.lock.lock();
+  const bool nobody = parked.total && !parked.guarded;
+  parked.lock.unlock();
+  if (nobody) ring_own(shm::all_doorbell_bits, 1);
+}
+
+void detail::wake_slowly(Vci& vci) noexcept { ring_own(shm::doorbell_bits(vci.index), INT_MAX); }
+
+void wake_all_sleepers() noexcept {
+  if (shm::header->doorbell.asleep.load(std::memory_order_relaxed)) ring_own(shm::all_doorbell_bits, INT_MAX);
 }
 
 }  // namespace heddle

@@ -11,18 +11,17 @@ namespace heddle {
 ///
 /// A waiter polls the VCI of what it waits for; after 32 polls that found work, and after 64 idle polls (4 where cores are scarce) it polls every VCI in use once (MPI-5.0 §3.5 progress;
 /// both programs of the VCI paper's figure 9 finish). Then, depending on whether cores are scarce (observed, never asked), it
-/// spins or yields, and parks at last. Parked threads use no CPU.
+/// spins or yields, and parks at last. Parked threads use no CPU, and only what they wait for wakes them; but one of them, the
+/// guard, is woken by a message for any VCI, so that the process makes progress while nobody else does.
 class Waiter {
  public:
   Waiter() noexcept = default;
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
   ~Waiter() {
-    if (since_) leave();
+    if (patience_ >= 0) [[unlikely]] learn();
+    if (slept_) [[unlikely]] leave();
   }
-
-  /// More processes than cores on this node, observed at start.
-  static void set_scarce(bool scarce) noexcept { foreign_after_ = scarce ? 4 : 64; }
 
   /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
   template <typename Done>
@@ -32,27 +31,37 @@ class Waiter {
       return;
     }
     // Without a pause: on cores of one's own nothing is gained by it, and a message is seen some nanoseconds later.
-    if (++idle_ < foreign_after_) return;
+    if (++idle_ < foreign_after.load(std::memory_order_relaxed)) return;
     idle_ = 0;
     if (pause()) return;
     // Announce first, look again, then sleep: whoever publishes after our look sees the announcement.
-    const std::uint32_t ticket = announce();
-    if (!done() && !progress_all()) sleep(ticket);
-    retract();
+    const std::uint32_t ticket = announce(vci);
+    const bool rung = !done() && !progress_all() && sleep(vci, ticket);
+    retract(vci);
+    // A ring for others, who served it themselves: no use in being woken for each of theirs.
+    calm_ = rung && guard_ && !calm_ && !done() && !progress_all();
   }
 
- private:
-  /// Idle looks before all VCIs get one, and the core is offered to others: few where cores are scarce.
-  static unsigned foreign_after_;
+  /// Idle looks before all VCIs get one, and the core is offered to others: few where cores are scarce (more processes on
+  /// the node, or more threads in this process's waits, than cores: observed).
+  static std::atomic<unsigned> foreign_after;
 
+ private:
   bool pause() noexcept;               ///< true: look again; false: time to park
+  std::uint32_t announce(Vci* vci) noexcept;
+  bool sleep(Vci* vci, std::uint32_t ticket) noexcept;
+  void retract(Vci* vci) noexcept;
+  void learn() noexcept;
   static void leave() noexcept;
-  static std::uint32_t announce() noexcept;
-  static void sleep(std::uint32_t ticket) noexcept;
-  static void retract() noexcept;
 
   unsigned idle_ = 0;
-  std::int64_t since_ = 0;             ///< nanoseconds, when this idle period began; 0: not idle for long
+  bool guard_ = false;  ///< in the last sleep this thread was the guard
+  bool calm_ = false;   ///< the next sleep as the guard is a short one that only the own VCI ends
+  bool slept_ = false;
+  std::int64_t patience_ = -1;  ///< nanoseconds to look before the first yield; -1: cores are not scarce
+  bool yielded_ = false;
+  std::int64_t last_ = 0;  ///< nanoseconds, when the last pause was; 0: not idle for long
+  std::int64_t spun_ = 0;  ///< nanoseconds of looking, without those that others had the core
 };
 
 /// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
@@ -64,8 +73,17 @@ inline void wait_until(Vci* vci, Done&& done) noexcept {
   while (!done());
 }
 
-/// Wakes this process's own sleepers: after completing something that another thread may wait for.
-void wake_sleepers() noexcept;
+namespace detail {
+alignas(sync::cache_line) extern std::atomic<std::uint32_t> sleepers_everywhere;  ///< that wait for something of any VCI
+void wake_slowly(Vci& vci) noexcept;
+}
+/// Wakes this process's own threads that wait for something of this VCI: after completing it.
+inline void wake_sleepers(Vci& vci) noexcept {
+  if (vci.sleepers.load(std::memory_order_relaxed) | detail::sleepers_everywhere.load(std::memory_order_relaxed)) [[unlikely]]
+    detail::wake_slowly(vci);
+}
+/// The same for all of them.
+void wake_all_sleepers() noexcept;
 
 /// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say.
 void start_waiting(int local_size, int node_cores) noexcept;

@@ -10,12 +10,16 @@
 
 namespace heddle::shm {
 
-/// How the owner of a region sleeps and how others wake it. Belongs to the process: any VCI's message rings it.
+/// How the owner of a region sleeps and how others wake it.
 struct Doorbell {
-  /// Threads asleep or about to be. Read by every sender after publishing, so it has a line to itself that rarely changes.
-  alignas(sync::cache_line) std::atomic<std::uint32_t> sleepers;
+  /// Bit v: a thread that a message for VCI v must wake is asleep or about to be. Read by every sender after publishing, so it has a
+  /// line to itself that rarely changes.
+  alignas(sync::cache_line) std::atomic<std::uint64_t> asleep;
   alignas(sync::cache_line) std::atomic<std::uint32_t> bell;  ///< futex word, counts rings
 };
+/// The VCIs that a sleeper of a doorbell listens to, and those that a ring is for, as a futex's set of bits.
+inline std::uint32_t doorbell_bits(unsigned vci) noexcept { return std::uint32_t{1} << (vci % 32); }
+inline constexpr std::uint32_t all_doorbell_bits = ~std::uint32_t{0};
 
 /// The first page of a region.
 struct RegionHeader {

@@ -280,16 +280,16 @@ Port* Peer::open_port(unsigned lane) noexcept {
   if (!sys::commit(region, start, lines_at + lines * sync::cache_line))
     sys::fatal("no memory for the ring to rank %u (%u KiB): a memory limit of this job or container is too low",
                process, lines / 16);
-  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}};
+  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}, vci};
   if (!made) sys::fatal("no memory for the port to rank %u", process);
   ports_[vci].store(made, std::memory_order_release);  // the one that the destructor finds
   ports_[lane].store(made, std::memory_order_release);
   return made;
 }
 
-void Peer::ring_slowly() noexcept {
+void Peer::ring_slowly(unsigned vci) noexcept {
   doorbell->bell.fetch_add(1, std::memory_order_release);
-  sync::futex_wake(doorbell->bell);
+  sync::futex_wake_bits(doorbell->bell, doorbell_bits(vci));
 }
 
 bool Peer::probe_cma() noexcept {

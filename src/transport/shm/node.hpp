@@ -21,6 +21,7 @@ inline constexpr unsigned lanes = 64;  ///< context ids choose among these; each
 /// A ring of a peer as this process sees it. A line of its own: its head cache is written by all sending threads.
 struct alignas(sync::cache_line) Port {
   sync::RingProducer ring;
+  unsigned vci;  ///< the peer's
 };
 
 /// Another process of this node (or this one), attached on first use, kept until the job ends.
@@ -52,14 +53,14 @@ class Peer {
   /// Ends the mappings. Nothing of the peer is used after it.
   void unmap() noexcept;
 
-  /// Wakes the peer if one of its threads sleeps. Called after publishing; one load when nobody does.
-  void ring_doorbell() noexcept {
-    if (doorbell->sleepers.load(std::memory_order_relaxed)) [[unlikely]] ring_slowly();
+  /// Wakes the peer if a thread sleeps that serves this VCI of it. Called after publishing; one load when nobody does.
+  void ring_doorbell(unsigned vci) noexcept {
+    if (doorbell->asleep.load(std::memory_order_relaxed) >> vci & 1) [[unlikely]] ring_slowly(vci);
   }
 
  private:
   bool probe_cma() noexcept;
-  void ring_slowly() noexcept;
+  void ring_slowly(unsigned vci) noexcept;
   std::byte* program_heap() noexcept;
 
   std::atomic<Port*> ports_[lanes] = {};
