@@ -173,10 +173,28 @@ int MPI_Attr_get(MPI_Comm comm, int keyval, void* value, int* flag) {
 }
 
 // The process has one buffer for buffered sends; a rank that is an endpoint uses its communicator's.
-int MPI_Buffer_attach(void* buffer, int size) { return PMPI_Comm_attach_buffer(own(MPI_COMM_WORLD), buffer, size); }
-int MPI_Buffer_attach_c(void* buffer, MPI_Count size) { return PMPI_Comm_attach_buffer_c(own(MPI_COMM_WORLD), buffer, size); }
-int MPI_Buffer_detach(void* buffer, int* size) { return PMPI_Comm_detach_buffer(own(MPI_COMM_WORLD), buffer, size); }
-int MPI_Buffer_detach_c(void* buffer, MPI_Count* size) { return PMPI_Comm_detach_buffer_c(own(MPI_COMM_WORLD), buffer, size); }
+int MPI_Buffer_attach_c(void* buffer, MPI_Count size) {
+  if (!endpoint) return PMPI_Buffer_attach_c(buffer, size);
+  if (const int code = PMPI_Comm_attach_buffer_c(endpoint->self, MPI_BUFFER_AUTOMATIC, 0)) return code;
+  return PMPI_Comm_attach_buffer_c(endpoint->world, buffer, size);
+}
+
+int MPI_Buffer_detach_c(void* buffer, MPI_Count* size) {
+  if (!endpoint) return PMPI_Buffer_detach_c(buffer, size);
+  void* automatic = nullptr;
+  MPI_Count none = 0;
+  if (const int code = PMPI_Comm_detach_buffer_c(endpoint->self, &automatic, &none)) return code;
+  return PMPI_Comm_detach_buffer_c(endpoint->world, buffer, size);
+}
+
+int MPI_Buffer_attach(void* buffer, int size) { return MPI_Buffer_attach_c(buffer, size); }
+
+int MPI_Buffer_detach(void* buffer, int* size) {
+  MPI_Count large = 0;
+  const int code = MPI_Buffer_detach_c(buffer, &large);
+  *size = static_cast<int>(large);
+  return code;
+}
 
 // Errors that belong to no communicator go to the process's MPI_COMM_SELF.
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
