@@ -1,8 +1,8 @@
 """Several hosts on one machine, for tests and for trying things out.
 
 Each host is a set of namespaces of its own: network, host name, processes, System V and POSIX shared memory, mounts (with a
-/dev/shm and an /etc/hosts of its own). They are cabled to one switch, a bridge in a further network namespace; the machine's own
-network is never touched. All share the machine's files, as nodes of a cluster do.
+/dev/shm, a /tmp and an /etc/hosts of its own). They are cabled to one switch, a bridge in a further network namespace; the machine's own
+network is never touched. All share the machine's other files, as nodes of a cluster do.
 
     with Hosts(2) as hosts:
         hosts.run(0, ["hostname"])
@@ -25,6 +25,8 @@ import threading
 
 NAMESPACES = ["--net", "--uts", "--ipc", "--mount", "--pid"]
 PR_SET_PDEATHSIG = 1
+# Every host has a /tmp of its own, unless what is tested lies there.
+PRIVATE_TMP = not os.path.realpath(__file__).startswith("/tmp/") and not os.environ.get("HEDDLE_BUILD", "").startswith("/tmp/")
 AGENT = """import array, json, os, socket, sys
 words = sys.argv[1:]
 while words and words[0].startswith("-"):
@@ -41,6 +43,7 @@ INIT = """set -e
 hostname "$1"
 mount -t tmpfs -o size=64m tmpfs /dev/shm
 mount --bind "$2" /etc/hosts
+[ -z "$3" ] || mount --bind "$3" /tmp
 ip link set lo up
 echo ready
 sleep infinity & while kill -0 $! 2>/dev/null; do wait $! || true; done
@@ -103,9 +106,10 @@ class Hosts:
             out.write("127.0.0.1 localhost\n")
             out.writelines(f"{a} {n}\n" for a, n in zip(self.addresses, self.names))
         for name in self.names + ["switch"]:
-            os.mkdir(os.path.join(self.folder, name))
+            own_tmp = os.path.join(self.folder, name)
+            os.mkdir(own_tmp)
             holder = subprocess.Popen(["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", "bash", "-c", INIT,
-                                       "bash", name, table], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       "bash", name, table, own_tmp if PRIVATE_TMP else ""], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       preexec_fn=die_with_parent)
             self.holders.append((holder, 0))
             if holder.stdout.readline() != b"ready\n":
@@ -143,7 +147,9 @@ class Hosts:
     def environment(self, host, changes=None):
         """What a remote shell would find: nothing of ours but what it takes to run programs."""
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        env.update(TMPDIR=os.path.join(self.folder, self.names[host]), HEDDLE_TEST_AGENT=self.agent,
+        if not PRIVATE_TMP:
+            env["TMPDIR"] = os.path.join(self.folder, self.names[host])
+        env.update(HEDDLE_TEST_AGENT=self.agent,
                    HEDDLE_TEST_HOSTS=",".join(self.names))
         env.update(changes or {})
         return env

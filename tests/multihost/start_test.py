@@ -6,7 +6,7 @@ import sys
 import unittest
 
 import engines
-from hosts import Hosts, why_not
+from hosts import PRIVATE_TMP, Hosts, why_not
 
 ENGINE = sys.argv.pop(1)
 for reason in (why_not(), engines.why_not(ENGINE)):
@@ -26,15 +26,18 @@ class Start(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        for hosts, _ in cls.made.values():
+        for hosts, slurm in cls.made.values():
+            if slurm:
+                slurm.stop()
             hosts.close()
 
     def hosts(self, count):
         """`count` hosts, and the environment that the engine needs on them."""
         if count not in self.made:
             hosts = Hosts(count)
-            self.made[count] = hosts, engines.Slurm(hosts).env if ENGINE == "slurm" else {}
-        return self.made[count]
+            self.made[count] = hosts, engines.Slurm(hosts) if ENGINE == "slurm" else None
+        hosts, slurm = self.made[count]
+        return hosts, slurm.env if slurm else {}
 
     def job(self, count, ranks, *client, env=None, options=()):
         hosts, settings = self.hosts(count)
@@ -81,6 +84,27 @@ class Start(unittest.TestCase):
         self.check_hello(2, 2, "pmi1", env={"HEDDLE_PMI": "pmi1"})
         for command in (["exchange", 1000], ["names"], ["again"]):
             self.succeeds(2, 4, *command, env={"HEDDLE_PMI": "pmi1"})
+
+    @unittest.skipIf(ENGINE != "slurm" or not PRIVATE_TMP, "Slurm's, and it needs a /tmp on every host")
+    def test_slurm_serves_pmix_as_well(self):
+        code, text = self.job(2, 4, "hello", options=["--mpi=pmix"])
+        if "not found" in text or "invalid MPI type" in text:
+            self.skipTest("this Slurm has no PMIx: " + text)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(len(re.findall(r"size=4 local=[01]/2 .* kind=pmix ", text)), 4, text)
+        for size in (100, 1000):
+            self.succeeds(2, 4, "exchange", size, options=["--mpi=pmix"])
+
+    @unittest.skipIf(ENGINE != "slurm", "Slurm's")
+    def test_a_launcher_inside_a_step_is_the_launcher(self):
+        hosts, settings = self.hosts(2)
+        inner = [[os.path.join(engines.BUILD, "bin/mpiexec")]]
+        if engines.why_not("hydra") is None:
+            inner.append([engines.find("mpiexec.hydra", "mpich"), "-launcher", "fork"])
+        for launcher in inner:
+            code, text = hosts.run(0, ["srun", "--mpi=pmi2", "-N1", "-n1", *launcher, "-n", 2, CLIENT, "hello"], env=settings)
+            self.assertEqual(code, 0, text)
+            self.assertEqual(len(re.findall(r"size=2 .* kind=pmi1 ", text)), 2, text)
 
     @unittest.skipIf(ENGINE != "slurm", "Slurm's")
     def test_no_server_is_an_error_that_names_the_flag(self):

@@ -94,8 +94,10 @@ std::unique_ptr<Backend> choose_backend(std::string& error) {
     error = "HEDDLE_PMI=pmix, but this Heddle was built without PMIx (pmix.h; Debian: libpmix-dev)";
     return nullptr;
   }
-  // Slurm serves both, PMI-2 with more checks of its own. PMI_JOBID is Slurm's; Hydra inside a Slurm job has none.
-  if (has_pmi_connection()) return is_set("PMI_JOBID") && is_set("SLURM_STEP_ID") ? make_pmi2() : make_pmi1();
+  // Slurm serves both, PMI-2 with more checks of its own. Another launcher inside a step inherits the variables, but
+  // sets MPI_LOCALRANKID, which Slurm does not.
+  if (has_pmi_connection())
+    return is_set("PMI_JOBID") && is_set("SLURM_STEP_ID") && !is_set("MPI_LOCALRANKID") ? make_pmi2() : make_pmi1();
   if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK"))
     if (auto pmix = make_pmix()) return pmix;
   if (is_set("PMI_FD")) return make_pmi1();

@@ -20,6 +20,7 @@ namespace heddle::sys::bootstrap {
 namespace {
 
 constexpr const char* key_prefix = "heddle.";
+constexpr int get_retries = 1000;  // a millisecond apart
 
 struct FreeValue {
   void operator()(pmix_value_t* value) const {
@@ -89,8 +90,9 @@ class Pmix final : public Backend {
 
   PmixLibrary library_{};
   pmix_proc_t me_{};
-  std::string unsaid_;  ///< put since the last fence: `=KEY LENGTH BYTES` for each
-  int fences_ = 0;      ///< of this process, restarts included; each has one value of every rank
+  std::optional<Bootstrap> known_;  ///< of the first start
+  std::string unsaid_;              ///< put since the last fence: `=KEY LENGTH BYTES` for each
+  int fences_ = 0;                  ///< of this process, restarts included; each has one value of every rank
 
   // Relaxed everywhere: a flag on its own, nothing is read through it. Static: the callback has no other way to find
   // it, and a process has one launcher.
@@ -145,6 +147,10 @@ bool Pmix::start(Bootstrap& job, std::string& error) {
   }
   pmix_status_t code = PMIX_ERR_LOST_CONNECTION;
   library_.register_event_handler(&code, 1, nullptr, 0, &Pmix::on_lost_server, nullptr, nullptr);
+  if (known_) {  // servers need not tell it twice (Slurm's does not)
+    job = *known_;
+    return true;
+  }
   job = Bootstrap{};
   job.kind = BootstrapKind::pmix;
   job.singleton = false;
@@ -158,7 +164,9 @@ bool Pmix::start(Bootstrap& job, std::string& error) {
   job.universe_size = static_cast<int>(number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE).value_or(static_cast<unsigned>(-1)));
   job.appnum = static_cast<int>(number(me_.rank, PMIX_APPNUM).value_or(static_cast<unsigned>(-1)));
   job.job_id = file_name_part(me_.nspace);
-  return find_local_ranks(job, error);
+  if (!find_local_ranks(job, error)) return false;
+  known_ = job;
+  return true;
 }
 
 /// The server knows who is here; where the others are is never asked (`mapping` stays empty): that would be one answer
@@ -228,7 +236,12 @@ bool Pmix::get(int rank, std::string_view key, std::optional<std::string>& value
   for (int fence = fences_ - 1; fence >= 0 && !value; --fence) {
     pmix_value_t* raw = nullptr;
     const std::string name = key_prefix + std::to_string(fence);
-    const pmix_status_t status = library_.get(&whose, name.c_str(), nullptr, 0, &raw);
+    pmix_status_t status = library_.get(&whose, name.c_str(), nullptr, 0, &raw);
+    // It is there. Slurm's server yet denies it now and then, when several ranks of its node ask at once.
+    for (int again = 0; status == PMIX_ERR_NOT_FOUND && again < get_retries; ++again) {
+      usleep(1000);
+      status = library_.get(&whose, name.c_str(), nullptr, 0, &raw);
+    }
     if (status != PMIX_SUCCESS || raw == nullptr)
       return failed(("fetching a value of rank " + std::to_string(rank)).c_str(), status, error);
     const Value found(raw);
