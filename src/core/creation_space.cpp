@@ -13,8 +13,11 @@ std::uint64_t hash(const char* text, std::uint64_t seed) noexcept {
   return h ^ h >> 29;
 }
 
-std::uint64_t seed_of(const Group& group) noexcept {
-  return static_cast<std::uint64_t>(group.size) ^ group.member(0) * 0x9e3779b97f4a7c15u;
+/// Of the members in their order.
+std::uint64_t hash(const Group& group) noexcept {
+  std::uint64_t h = static_cast<std::uint64_t>(group.size);
+  for (int r = 0; r < group.size; ++r) h = (h ^ group.member(r)) * 0x9e3779b97f4a7c15u + (h >> 31);
+  return h;
 }
 
 }  // namespace
@@ -48,10 +51,11 @@ CreationSpace::CreationSpace(Comm& parent) noexcept
 }
 
 // 30 bits of the string's hash go into the context id, leaving those that choose the VCI zero, and 31 into the tag. The group's
-// first member is part of both: disjoint groups may use a string at the same time, also groups of endpoints in the same processes.
+// members are part of both: disjoint groups may use a string at the same time, also groups of endpoints in the same processes, and a
+// process may be in two groups that use it one after the other, and hear of the second early.
 CreationSpace::CreationSpace(const Group& group, const char* string, int* tag) noexcept
-    : CreationSpace(string_space | (hash(string, seed_of(group)) & 0x3fffffff) << 32, group, group.rank) {
-  *tag = static_cast<int>(hash(string, ~seed_of(group)) & 0x7fffffff);
+    : CreationSpace(string_space | (hash(string, hash(group)) & 0x3fffffff) << 32, group, group.rank) {
+  *tag = static_cast<int>(hash(string, ~hash(group)) & 0x7fffffff);
 }
 
 CreationSpace::~CreationSpace() = default;
