@@ -2,6 +2,7 @@
 #   heddle_objects  the object files, compiled once
 #   mpi_abi         build/lib/libmpi_abi.so.1 (SONAME libmpi_abi.so.1), what programs link with
 #   heddle_static   the same objects in an archive, for unit tests that look at private headers
+#   ablation        build/ablation/lib/libmpi_abi.so.1, in which optimisations can be switched off (src/vci/ablation.hpp)
 #   heddle_headers  build/include/{mpi.h,mpix.h}
 #   heddle::mpi     what a program in this tree links with: the library and its header
 file(GLOB_RECURSE heddle_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp)
@@ -35,31 +36,45 @@ if(NOT heddle_sources)
 endif()
 
 add_library(heddle_objects OBJECT ${heddle_sources})
-target_link_libraries(heddle_objects PUBLIC heddle_private fmt::fmt-header-only)
-target_compile_options(heddle_objects PRIVATE
-  -fno-exceptions -fno-rtti -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
-target_compile_definitions(heddle_objects PRIVATE
-  HEDDLE_VERSION="${PROJECT_VERSION}"
-  HEDDLE_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
-  HEDDLE_VERSION_MINOR=${PROJECT_VERSION_MINOR}
-  HEDDLE_VERSION_PATCH=${PROJECT_VERSION_PATCH}
-  HEDDLE_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
+function(heddle_compile_settings target)
+  target_link_libraries(${target} PUBLIC heddle_private fmt::fmt-header-only)
+  target_compile_options(${target} PRIVATE
+    -fno-exceptions -fno-rtti -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
+  target_compile_definitions(${target} PRIVATE
+    HEDDLE_VERSION="${PROJECT_VERSION}"
+    HEDDLE_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
+    HEDDLE_VERSION_MINOR=${PROJECT_VERSION_MINOR}
+    HEDDLE_VERSION_PATCH=${PROJECT_VERSION_PATCH}
+    HEDDLE_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
+endfunction()
+heddle_compile_settings(heddle_objects)
 
 # --- the shared library ------------------------------------------------------------------------------------------
+function(heddle_link_settings target)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME mpi_abi
+    SOVERSION 1  # the number is the ABI's, not ours
+    LINKER_LANGUAGE CXX
+    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map)
+  target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} rt)
+  target_link_options(${target} PRIVATE
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map -Wl,--gc-sections -Wl,-z,now -Wl,-z,relro)
+  if(NOT HEDDLE_SANITIZE)
+    # A C program that loads us should not also have to load, and agree with us on, a C++ run-time library.
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+endfunction()
 add_library(mpi_abi SHARED $<TARGET_OBJECTS:heddle_objects>)
-set_target_properties(mpi_abi PROPERTIES
-  OUTPUT_NAME mpi_abi
-  SOVERSION 1  # the number is the ABI's, not ours
-  LINKER_LANGUAGE CXX
-  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map)
-target_link_libraries(mpi_abi PRIVATE Threads::Threads ${CMAKE_DL_LIBS} rt)
-target_link_options(mpi_abi PRIVATE
-  -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map -Wl,--gc-sections -Wl,-z,now -Wl,-z,relro)
-if(NOT HEDDLE_SANITIZE)
-  # A C program that loads us should not also have to load, and agree with us on, a C++ run-time library.
-  target_link_options(mpi_abi PRIVATE -static-libstdc++ -static-libgcc)
-endif()
+heddle_link_settings(mpi_abi)
 add_dependencies(mpi_abi heddle_headers)
+
+# The same sources with switches, for the rows `ablation.*` of the comparison.
+add_library(heddle_ablation_objects OBJECT EXCLUDE_FROM_ALL ${heddle_sources})
+heddle_compile_settings(heddle_ablation_objects)
+target_compile_definitions(heddle_ablation_objects PRIVATE HEDDLE_ABLATION=1)
+add_library(ablation SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:heddle_ablation_objects>)
+heddle_link_settings(ablation)
+set_target_properties(ablation PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/ablation/lib)
 
 add_library(heddle_mpi INTERFACE)
 target_link_libraries(heddle_mpi INTERFACE mpi_abi)

@@ -63,8 +63,8 @@ def thread_counts(cores):
     return counts
 
 
-def everything(quick=False, cores=None):
-    """All jobs and rows, in the order they are run and printed."""
+def everything(quick=False, cores=None, ablation=None):
+    """All jobs and rows, in the order they are run and printed. `ablation`: the directory of that library, if it was built."""
     cores = cores or len(os.sched_getaffinity(0))
     jobs, rows = {}, []
     seconds = 0.1 if quick else 0.4
@@ -241,6 +241,21 @@ def everything(quick=False, cores=None):
             group=group,
             **two,
         )
+    for threads in thread_counts(cores):
+        name = f"self-endpoints-{threads}"
+        arguments = (f"--threads={threads}", "--comm=endpoints", "--thread=multiple", f"--seconds={seconds}")
+        job(name, "self.c", *arguments, profile="single", ranks=1, libraries=("heddle",))
+        row(
+            f"mt.self.endpoints.{threads}",
+            f"{threads} thread{'s' * (threads > 1)}, an endpoint each",
+            "M/s",
+            "higher",
+            name,
+            "rate",
+            own_row=f"mt.self.{threads}",
+            own_ratio=0.95,
+            group=group,
+        )
     job(
         "self-shared-2",
         "self.c",
@@ -381,6 +396,8 @@ def everything(quick=False, cores=None):
             )
 
     threads_rows(job, row, seconds, sweep_seconds, cores, mt_variants)
+    if ablation:
+        ablation_rows(job, row, seconds, cores, ablation)
     return jobs, rows
 
 
@@ -418,6 +435,8 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
             mt(name, mode, threads, "rate", "--sizes=8", f"--seconds={seconds}", variants=mode_variants)
             wanted = {"own": 0.8, "shared": 0.5}.get(mode) if threads > 1 else None
             target = {"ratio": 1.0, "own_row": "mt.rate.own.1", "own_ratio": wanted} if wanted else {}
+            if mode == "endpoints":
+                target = {"own_row": f"mt.rate.own.{threads}", "own_ratio": 0.95}
             row(
                 f"mt.rate.{mode}.{threads}",
                 f"{title}, T = {threads}",
@@ -428,29 +447,27 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
                 group=group,
                 **target,
             )
-    group = "Message rate by size, T = 2"
-    sizes = [8, 64, 512, 4096, 32768]
-    for mode, title, mode_variants in modes:
-        name = f"mt-sizes-{mode}"
-        mt(
-            name,
-            mode,
-            2,
-            "rate",
-            "--sizes=" + ",".join(map(str, sizes)),
-            f"--seconds={sweep_seconds}",
-            variants=mode_variants,
-        )
-        for size in sizes:
-            row(
-                f"mt.size.{mode}.{size}",
-                f"{title}, {size_name(size)}",
-                "M/s",
-                "higher",
-                name,
-                f"rate/{size}",
-                group=group,
-            )
+    # By size: for two threads, and for as many as there are cores for both ranks (papers 000, figures 5 and 6; 004, 11).
+    sizes = [8, 64, 512, 4096, 32768, 262144, 1048576]
+    for threads in sorted({2, max(2, cores // 2)}):
+        group = f"Message rate by size, T = {threads}"
+        rows_name = "mt.size" if threads == 2 else f"mt.size{threads}"
+        for mode, title, mode_variants in modes:
+            name = f"mt-sizes-{mode}" if threads == 2 else f"mt-sizes-{mode}-{threads}"
+            arguments = ("--sizes=" + ",".join(map(str, sizes)), f"--seconds={sweep_seconds}")
+            mt(name, mode, threads, "rate", *arguments, variants=mode_variants, timeout=120)
+            for size in sizes:
+                target = {"own_row": f"{rows_name}.own.{size}", "own_ratio": 0.95} if mode == "endpoints" else {}
+                row(
+                    f"{rows_name}.{mode}.{size}",
+                    f"{title}, {size_name(size)}",
+                    "M/s",
+                    "higher",
+                    name,
+                    f"rate/{size}",
+                    group=group,
+                    **target,
+                )
     group = "Latency 8 B, T pairs of threads at once"
     for mode, title, mode_variants in modes:
         for threads in counts[1:]:
@@ -536,3 +553,40 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
             "rate/8",
             group=group,
         )
+
+
+def ablation_rows(job, row, seconds, cores, library):
+    """Paper 004's figures 5 to 8 with Heddle's own optimisations: the library of the target `ablation` does without one of them.
+    What is compared is the row with nothing switched off, of the same library."""
+    group = "What an optimisation is worth (8 B, own communicators)"
+    switches = (
+        ("", "everything on"),
+        ("one", "one VCI"),
+        ("progress", "without per-VCI progress"),
+        ("looks", "polls lock without looking first"),
+        ("progress,looks", "without per-VCI progress and without looking"),
+        ("requests", "without per-VCI request caches"),
+        ("lines", "locks of all VCIs in the same cache lines"),
+        ("progress,looks,requests,lines", "many VCIs, none of all that"),
+    )
+    base = {"LD_LIBRARY_PATH": str(library)}
+    for test, source, profile, ranks in (("self", PROGRAMS + "self.c", "single", 1), ("rate", MT, "threads", 2)):
+        for threads in thread_counts(cores)[1:]:
+            for switch, title in switches:
+                env = {**base, "HEDDLE_VCIS": str(max(threads, 2)), "HEDDLE_ABLATE": switch}
+                if switch == "one":
+                    env |= {"HEDDLE_VCIS": "1", "HEDDLE_ABLATE": ""}
+                word = switch.replace(",", "-") or "all"
+                name = f"ablation-{test}-{word}-{threads}"
+                arguments = [f"--threads={threads}", f"--seconds={seconds}", "--thread=multiple"]
+                arguments += ["--mode=own", "--test=rate", "--sizes=8"] if test == "rate" else []
+                job(name, source, *arguments, profile=profile, ranks=ranks, libraries=("heddle",), env={"heddle": env})
+                row(
+                    f"ablation.{test}.{word}.{threads}",
+                    f"{'to oneself' if test == 'self' else '2 ranks'}, {threads} threads: {title}",
+                    "M/s",
+                    "higher",
+                    name,
+                    "rate" if test == "self" else "rate/8",
+                    group=group,
+                )

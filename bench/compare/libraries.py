@@ -122,10 +122,13 @@ def intel(place):
 
 MAKERS = {"mpich5": mpich5, "openmpi5": openmpi5, "intel": intel, "mpich4": mpich4}
 
+# As many VCIs as a program of the comparison has threads, or nearly: MPICH wants them asked for.
+MPICH_VCIS = str(min(64, max(4, len(os.sched_getaffinity(0)))))
+
 # Settings of a peer that help some work and hurt other: run beside the plain ones in the jobs that ask for them.
 VARIANTS = {
-    "mpich5-vcis": ("mpich5", "MPICH 5.0.2, 4 VCIs", {"MPIR_CVAR_CH4_NUM_VCIS": "4"}),
-    "mpich4-vcis": ("mpich4", "MPICH 4.0.2, 4 VCIs", {"MPIR_CVAR_CH4_NUM_VCIS": "4"}),
+    "mpich5-vcis": ("mpich5", f"MPICH 5.0.2, {MPICH_VCIS} VCIs", {"MPIR_CVAR_CH4_NUM_VCIS": MPICH_VCIS}),
+    "mpich4-vcis": ("mpich4", f"MPICH 4.0.2, {MPICH_VCIS} VCIs", {"MPIR_CVAR_CH4_NUM_VCIS": MPICH_VCIS}),
     "openmpi5-yield": ("openmpi5", "Open MPI 5.0.11, yielding", {"OMPI_MCA_mpi_yield_when_idle": "1"}),
     "intel-yield": ("intel", "Intel MPI 2021.18, yielding", {"I_MPI_THREAD_YIELD": "3"}),
 }

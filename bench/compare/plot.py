@@ -59,12 +59,14 @@ class Axis:
 
 
 def legend(keys, names):
-    parts, x = [], LEFT
+    parts, x, y = [], LEFT, 32
     for key in keys:
         name = names.get(key, key)
+        if x > LEFT and x + 20 + 5.5 * len(name) > WIDTH:  # the next line
+            x, y = LEFT, y + 13
         parts.append(
-            f'<rect x="{x}" y="32" width="11" height="11" rx="2" fill="var(--{key})"/>'
-            f'<text x="{x + 15}" y="42" style="font-size:11px">{escape(name)}</text>'
+            f'<rect x="{x}" y="{y}" width="11" height="11" rx="2" fill="var(--{key})"/>'
+            f'<text x="{x + 15}" y="{y + 10}" style="font-size:11px">{escape(name)}</text>'
         )
         x += 26 + 6.2 * len(name)
     return "".join(parts)

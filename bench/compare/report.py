@@ -10,7 +10,9 @@ STYLE = """
 :root { --ink: #1d2330; --soft: #667085; --line: #d8dce5; --back: #fff;
   --band: #f5f6f9; --good: #12805c; --bad: #b42318;
   --heddle: #d6336c; --mpich5: #1c7ed6; --mpich4: #6741d9; --openmpi5: #e8590c; --intel: #2b8a3e; --baseline: #868e96;
-  --own: #d6336c; --shared: #1c7ed6; --everywhere: #868e96; --endpoints: #2b8a3e; }
+  --own: #d6336c; --shared: #1c7ed6; --everywhere: #868e96; --endpoints: #2b8a3e;
+  --all: #d6336c; --one: #868e96; --progress: #1c7ed6; --looks: #15aabf; --progress-looks: #6741d9; --requests: #e8590c;
+  --lines: #2b8a3e; --progress-looks-requests-lines: #343a40; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #98a2b3; --line: #39404f; --back: #14171d;
   --band: #1c2028; --good: #4ade9f; --bad: #ff8a7a; --heddle: #ff6b9d; --mpich5: #66b2ff; --mpich4: #a78bfa;
   --openmpi5: #ffa066; --intel: #69db7c; --baseline: #868e96; } }
@@ -107,6 +109,12 @@ def series_of(data, pattern):
     return found
 
 
+def sizes_threads(data):
+    """The numbers of threads for which there are rows by size."""
+    names = {re.match(r"mt\.size(\d*)\.", row["name"]) for row in data["rows"]} - {None}
+    return sorted({int(match[1] or 2) for match in names})
+
+
 def plots_html(data):
     names = {k: v["title"] for k, v in data["libraries"].items()}
     figures = []
@@ -122,23 +130,45 @@ def plots_html(data):
         ("everywhere", "ranks only"),
         ("endpoints", "endpoints"),
     )
-    # Heddle alone, all modes in one picture: paper 004's figures 10 and 11.
+    # Heddle alone, all modes in one picture: paper 004's figures 10 and 11, paper 000's figures 5 and 6.
     mode_names = dict(modes)
-    for what, pattern, x_label, more in (
-        ("threads", r"mt\.rate\.%s\.(\d+)", "threads (pairs)", {}),
-        ("size, 2 threads", r"mt\.size\.%s\.(\d+)", "bytes", {"y_log": True, "x_bytes": True}),
-    ):
+
+    def all_modes(title, pattern, x_label, y_label="million/s", scale=None, **more):
         series = {mode: series_of(data, pattern % mode).get("heddle", []) for mode in mode_names}
+        if scale:
+            series = {mode: [(x, scale(x, y)) for x, y in points] for mode, points in series.items()}
+        figures.append(plot.lines(title, series, mode_names, x_label, y_label, x_log=True, **more))
+
+    all_modes("Heddle, all modes: message rate against threads", r"mt\.rate\.%s\.(\d+)", "threads (pairs)")
+    for threads in sizes_threads(data):
+        rows = r"mt\.size\.%s\.(\d+)" if threads == 2 else rf"mt\.size{threads}\.%s\.(\d+)"
+        by_size = {"y_log": True, "x_bytes": True}
+        all_modes(f"Heddle, all modes: message rate against size, {threads} threads", rows, "bytes", **by_size)
+        all_modes(
+            f"Heddle, all modes: bandwidth against size, {threads} threads",
+            rows,
+            "bytes",
+            "GB/s",
+            lambda size, rate: size * rate / 1000,
+            **by_size,
+        )
+    all_modes("Heddle, all modes: latency of all pairs at once", r"mt\.lat\.%s\.(\d+)", "threads (pairs)", "µs", y_log=True)
+    all_modes("Heddle, all modes: many senders, one receiver", r"mt\.incast\.%s\.(\d+)", "senders")
+    self_rows = {"own": r"mt\.self\.(\d+)", "endpoints": r"mt\.self\.endpoints\.(\d+)"}
+    series = {mode: series_of(data, pattern).get("heddle", []) for mode, pattern in self_rows.items()}
+    figures.append(
+        plot.lines("Heddle: messages to oneself against threads", series, mode_names, "threads", "million/s", x_log=True)
+    )
+    # Paper 004's figures 5 to 8: what is lost without an optimisation.
+    for test, title in (("self", "to oneself"), ("rate", "2 ranks")):
+        series, names_of = {}, {}
+        for row in data["rows"]:
+            match = re.fullmatch(rf"ablation\.{test}\.([a-z-]+)\.(\d+)", row["name"])
+            if match and "value" in row["ours"]:
+                series.setdefault(match[1], []).append((float(match[2]), row["ours"]["value"]))
+                names_of[match[1]] = row["title"].partition(": ")[2]
         figures.append(
-            plot.lines(
-                f"Heddle, all modes: message rate against {what}",
-                series,
-                mode_names,
-                x_label,
-                "million/s",
-                x_log=True,
-                **more,
-            )
+            plot.lines(f"Without an optimisation: {title}", series, names_of, "threads", "million/s", x_log=True)
         )
     for mode, title in modes:
         lines(

@@ -216,7 +216,8 @@ def main():
     parser.add_argument("--output", help="directory for results.json and report.html (default: BUILD/bench)")
     options = parser.parse_args()
 
-    jobs, rows = work.everything(options.quick)
+    ablation = Path(options.build).resolve() / "ablation/lib"
+    jobs, rows = work.everything(options.quick, ablation=ablation if ablation.exists() else None)
     all_rows = rows
     jobs, rows = select(jobs, rows, options.rows.split(",") if options.rows else None)
     if options.list:

@@ -1,16 +1,22 @@
 /// One process that sends to itself: T threads, each irecv + isend + waitall, or isend + recv + wait.
 ///
-///   self --threads=2 --comm=own|shared --style=irecv|recv --size=8 --seconds=0.3
+///   self --threads=2 --comm=own|shared|endpoints --style=irecv|recv --size=8 --seconds=0.3
 ///
 /// Reports million messages a second over all threads. `own` gives each of several threads its own duplicate of
-/// MPI_COMM_SELF; `shared` lets them use one, with different tags.
+/// MPI_COMM_SELF; `shared` lets them use one, with different tags; `endpoints` makes each thread an endpoint (only where the
+/// library has MPIX_Comm_create_endpoints).
 #include "bench.h"
 
 #include <pthread.h>
 
+#ifdef HEDDLE_BENCH_ENDPOINTS
+#include <mpix.h>
+#endif
+
 struct Thread {
   pthread_t id;
   int index;
+  int self;  // its rank in comm
   MPI_Comm comm;
 };
 
@@ -26,14 +32,14 @@ static void messages(struct Thread* t, long n) {
   memset(out, 17 + t->index, (size_t)count);
   if (use_recv) {
     for (long i = 0; i < n; i++) {
-      MPI_Isend(out, count, MPI_BYTE, 0, tag, t->comm, requests);
-      MPI_Recv(in, count, MPI_BYTE, 0, tag, t->comm, MPI_STATUS_IGNORE);
+      MPI_Isend(out, count, MPI_BYTE, t->self, tag, t->comm, requests);
+      MPI_Recv(in, count, MPI_BYTE, t->self, tag, t->comm, MPI_STATUS_IGNORE);
       MPI_Wait(requests, MPI_STATUS_IGNORE);
     }
   } else {
     for (long i = 0; i < n; i++) {
-      for (int w = 0; w < window; w++) MPI_Irecv(in, count, MPI_BYTE, 0, tag, t->comm, &requests[w]);
-      for (int w = 0; w < window; w++) MPI_Isend(out, count, MPI_BYTE, 0, tag, t->comm, &requests[window + w]);
+      for (int w = 0; w < window; w++) MPI_Irecv(in, count, MPI_BYTE, t->self, tag, t->comm, &requests[w]);
+      for (int w = 0; w < window; w++) MPI_Isend(out, count, MPI_BYTE, t->self, tag, t->comm, &requests[window + w]);
       MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
     }
   }
@@ -73,12 +79,24 @@ int main(int argc, char** argv) {
   window = (int)bench_option_long(argc, argv, "window", 1);
   use_recv = strcmp(bench_option(argc, argv, "style", "irecv"), "recv") == 0;
   do_pin = strcmp(bench_option(argc, argv, "pin", "block"), "block") == 0;
-  int own = strcmp(bench_option(argc, argv, "comm", "own"), "own") == 0;
+  const char* comm = bench_option(argc, argv, "comm", "own");
+  int endpoints = strcmp(comm, "endpoints") == 0, own = strcmp(comm, "own") == 0;
   struct Thread* all = calloc((size_t)threads, sizeof *all);
   pthread_barrier_init(&gate, NULL, (unsigned)threads);
+  MPI_Comm* handles = malloc((size_t)threads * sizeof *handles);
+  if (endpoints) {
+#ifdef HEDDLE_BENCH_ENDPOINTS
+    MPIX_Comm_create_endpoints(MPI_COMM_SELF, threads, MPI_INFO_NULL, handles);
+#else
+    bench_fail("this library has no endpoints");
+#endif
+  }
   for (int i = 0; i < threads; i++) {
     all[i].index = i;
-    if (threads == 1)
+    all[i].self = endpoints ? i : 0;
+    if (endpoints)
+      all[i].comm = handles[i];
+    else if (threads == 1)
       all[i].comm = MPI_COMM_SELF;
     else if (own || i == 0)
       MPI_Comm_dup(MPI_COMM_SELF, &all[i].comm);
@@ -93,7 +111,8 @@ int main(int argc, char** argv) {
   if (threads > 1) pthread_barrier_wait(&gate);
   for (int i = 1; i < threads; i++) pthread_join(all[i].id, NULL);
   for (int i = 0; i < threads; i++)
-    if (threads > 1 && (own || i == 0)) MPI_Comm_free(&all[i].comm);
+    if (endpoints || (threads > 1 && (own || i == 0))) MPI_Comm_free(&all[i].comm);
+  free(handles);
   pthread_barrier_destroy(&gate);
   free(all);
   MPI_Finalize();

@@ -53,7 +53,10 @@ void RequestCache::refill(Vci* vci) noexcept {
 }
 
 Vci::Vci(unsigned i) noexcept
-    : index(i),
+    : lock(ablation::make_hot(i, &ablation::Words::lock)),
+      backlogged(ablation::make_hot(i, &ablation::Words::backlogged)),
+      moving(ablation::make_hot(i, &ablation::Words::moving)),
+      index(i),
       ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines),
       backlog(proto::make_backlog()) {}
 
@@ -74,6 +77,7 @@ Vci& detail::open_lane(unsigned lane) noexcept {
 
 bool start_vcis(unsigned count) noexcept {
   pool_size = count;
+  if constexpr (ablation::built) ablation::start();
   detail::open_lane(0);
   return true;
 }

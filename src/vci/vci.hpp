@@ -11,6 +11,7 @@
 #include "sync/lock.hpp"
 #include "sync/record_ring.hpp"
 #include "transport/record.hpp"
+#include "vci/ablation.hpp"
 #include "vci/request.hpp"
 
 namespace heddle {
@@ -26,6 +27,8 @@ class RequestCache {
  public:
   /// A request in its default state, kind and `vci` set. \pre `vci`, whose cache this is, is held. Ends the job when memory is out.
   Request* allocate(Vci* vci) noexcept {
+    if constexpr (ablation::built)
+      if (ablation::off.requests) return ablation::allocate_request(vci);
     if (!free_) [[unlikely]] refill(vci);
     Request* request = free_;
     free_ = request->next;
@@ -35,6 +38,8 @@ class RequestCache {
 
   /// From any thread. The request's memory stays a Request for ever, so a stale handle is detected.
   void release(Request* request) noexcept {
+    if constexpr (ablation::built)
+      if (ablation::off.requests) return ablation::release_request(request);
     request->kind.store(Kind::freed, std::memory_order_relaxed);
     if (!runtime.threads) {
       request->next = free_;
@@ -59,9 +64,9 @@ class Vci {
   explicit Vci(unsigned index) noexcept;
 
   // Lines that other threads touch come first, each with its own role.
-  alignas(sync::cache_line) sync::Lock lock;
-  alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records in `backlog`; senders look before they push
-  std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
+  alignas(sync::cache_line) ablation::Hot<sync::Lock> lock;
+  alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records in `backlog`; senders look before they push
+  ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
   std::atomic<std::uint32_t> sleepers{0};  ///< threads of this process asleep, or about to be, until something happens here
   const unsigned index;
 
@@ -79,6 +84,8 @@ class Vci {
 
   /// A hint, without the lock: there is something for `progress` to do.
   [[nodiscard]] bool has_work() const noexcept {
+    if constexpr (ablation::built)
+      if (ablation::off.looks) return true;
     return ring.pending() || backlogged.load(std::memory_order_relaxed) || moving.load(std::memory_order_relaxed);
   }
 };
@@ -128,6 +135,8 @@ inline bool poll(Vci& vci) noexcept {
 /// `poll` for a thread that waits on `vci`: after every 32 steps that found work, one on every VCI. A VCI that is never out of
 /// work would otherwise keep its waiter from ever looking at the others.
 inline bool poll_fairly(Vci& vci) noexcept {
+  if constexpr (ablation::built)
+    if (ablation::off.progress) return progress_all();
   if (!vci.has_work()) return false;
   bool look_around;
   {

@@ -92,7 +92,7 @@ class Judging(unittest.TestCase):
 
 class Rows(unittest.TestCase):
     def setUp(self):
-        self.jobs, self.rows = work.everything(cores=8)
+        self.jobs, self.rows = work.everything(cores=8, ablation=Path("lib"))
 
     def test_every_row_belongs_to_a_job_and_has_its_own_name(self):
         self.assertEqual({r.job for r in self.rows} - set(self.jobs), set())
