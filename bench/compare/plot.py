@@ -59,6 +59,7 @@ class Axis:
 
 
 def legend(keys, names):
+    """The names with their colours, and the height of the lines that they take beyond the first."""
     parts, x, y = [], LEFT, 32
     for key in keys:
         name = names.get(key, key)
@@ -69,12 +70,12 @@ def legend(keys, names):
             f'<text x="{x + 15}" y="{y + 10}" style="font-size:11px">{escape(name)}</text>'
         )
         x += 26 + 6.2 * len(name)
-    return "".join(parts)
+    return "".join(parts), y - 32
 
 
-def frame(title, body):
+def frame(title, body, height=HEIGHT):
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f'<text x="{LEFT}" y="18" style="font-weight:600;font-size:14px">{escape(title)}</text>{body}</svg>'
     )
 
@@ -87,8 +88,10 @@ def lines(title, series, names, x_label, y_label, x_log=False, y_log=False, x_by
     if len(xs) < 2:
         return ""
     x_axis = Axis(xs, x_log, LEFT + 8, WIDTH - RIGHT - 8)
-    y_axis = Axis([y for _, y in points], y_log, HEIGHT - BOTTOM, TOP, from_zero=True)
-    body = [legend(series, names)]
+    keys, more = legend(series, names)
+    top, height = TOP + more, HEIGHT + more
+    y_axis = Axis([y for _, y in points], y_log, height - BOTTOM, top, from_zero=True)
+    body = [keys]
     for tick in y_axis.ticks():
         y = y_axis.pixel(tick)
         body.append(
@@ -98,12 +101,12 @@ def lines(title, series, names, x_label, y_label, x_log=False, y_log=False, x_by
     name = bytes_name if x_bytes else short
     for tick in xs:
         body.append(
-            f'<text x="{x_axis.pixel(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{name(tick)}</text>'
+            f'<text x="{x_axis.pixel(tick):.1f}" y="{height - BOTTOM + 16}" text-anchor="middle">{name(tick)}</text>'
         )
     body.append(
-        f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
-        f'<text x="14" y="{(TOP + HEIGHT - BOTTOM) / 2}" text-anchor="middle" '
-        f'transform="rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2})">{escape(y_label)}</text>'
+        f'<text x="{(LEFT + WIDTH) / 2}" y="{height - 8}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text x="14" y="{(top + height - BOTTOM) / 2}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {(top + height - BOTTOM) / 2})">{escape(y_label)}</text>'
     )
     for key, one in reversed(list(series.items())):  # ours is drawn last, on top
         way = " ".join(f"{x_axis.pixel(x):.1f},{y_axis.pixel(y):.1f}" for x, y in one)
@@ -115,7 +118,7 @@ def lines(title, series, names, x_label, y_label, x_log=False, y_log=False, x_by
                 f'<circle cx="{x_axis.pixel(x):.1f}" cy="{y_axis.pixel(y):.1f}" r="3.2" fill="var(--{key})">'
                 f"<title>{escape(label)}</title></circle>"
             )
-    return frame(title, "".join(body))
+    return frame(title, "".join(body), height)
 
 
 def bars(title, groups, names):
@@ -125,9 +128,10 @@ def bars(title, groups, names):
         return ""
     keys = list(dict.fromkeys(k for _, values in groups for k in values))
     bar, gap = 13, 26
-    height = TOP + sum(gap + bar * len(values) for _, values in groups) + 14
+    legend_text, more = legend(keys, names)
+    height = TOP + more + sum(gap + bar * len(values) for _, values in groups) + 14
     axis = Axis([v for _, values in groups for v in values.values()], False, LEFT, WIDTH - 60, from_zero=True)
-    body, y = [legend(keys, names)], TOP
+    body, y = [legend_text], TOP + more
     for label, values in groups:
         body.append(f'<text x="{LEFT}" y="{y + 16}" style="font-weight:600">{escape(label)}</text>')
         y += gap - 4
