@@ -29,11 +29,15 @@ def impl_signature(f: Function, names: bool = True) -> str:
     return f"{f.returns} {f.name}({', '.join(params)})"
 
 
+def where(chapter: Chapter) -> str:
+    return f"{chapter.title} ({chapter.section})" if chapter.extension else f"{chapter.title} (MPI-5.0 section {chapter.section})"
+
+
 def emit_impl(api: Api) -> str:
     out = [NOTICE, "// What the bindings call: one implementation per function family, see api/README.md.\n#pragma once\n\n",
-           "#include <mpi.h>\n\n#include \"core/count_array.hpp\"\n#include \"core/handle.hpp\"\n\nnamespace heddle::mpi {\n"]
-    for chapter in api.chapters:
-        out.append(f"\n// --- {chapter.title} (MPI-5.0 section {chapter.section})\n")
+           "#include <mpix.h>\n\n#include \"core/count_array.hpp\"\n#include \"core/handle.hpp\"\n\nnamespace heddle::mpi {\n"]
+    for chapter in api.chapters + api.extensions:
+        out.append(f"\n// --- {where(chapter)}\n")
         for f in chapter.functions:
             if "same as" in f.flags:
                 continue
@@ -55,7 +59,7 @@ def emit_unbuilt(chapter: Chapter) -> str:
         elif "tool" in f.flags:
             body = "return MPI_T_ERR_NOT_SUPPORTED;"
         else:
-            body = f'return unsupported("MPI_{f.name}");'
+            body = f'return unsupported("{f.c_name()}");'
         out.append(f"[[gnu::weak]] {impl_signature(f)} {{ {body} }}\n")
     out.append("\n}  // namespace heddle::mpi\n")
     return "".join(out)
@@ -63,8 +67,8 @@ def emit_unbuilt(chapter: Chapter) -> str:
 
 # --- bindings -------------------------------------------------------------------------------------------------------
 BAD = {"Comm": "bad_comm", "Datatype": "bad_type", "Op": "bad_op", "Group": "bad_group", "Info": "bad_info",
-       "Errhandler": "bad_errhandler", "Session": "bad_session"}
-NULL = {"Info": "MPI_INFO_NULL"}
+       "Errhandler": "bad_errhandler", "Session": "bad_session", "Stream": "bad_stream"}
+NULL = {"Info": "MPI_INFO_NULL", "Stream": "MPIX_STREAM_NULL"}
 OBJECTS = ("COMM", "SESSION", "WIN", "FILE")
 # When the arguments that describe a buffer are significant at all: third argument of BUFFER.
 CONDITIONS = {
@@ -184,12 +188,12 @@ class Binding:
                 return f"check::committed(*{p.name}_, {quoted})"
             if p.kind in ("STRING", "STATUS"):
                 return f"check::pointer({p.name}, {quoted})"
-            if p.kind == "REQUESTS":
+            if p.kind in ("REQUESTS", "STREAMS"):
                 return f"check::array({p.name}, {p.args[0]}, {quoted})"
         if p.kind == "BUFFER" and p.args and p.args[0] != "-":
             return f"check::buffer({p.name}, {p.args[0]}, *{p.args[1]}_, {quoted})"
         if p.direction != "in":
-            if p.kind == "REQUESTS":
+            if p.kind in ("REQUESTS", "COMMS"):
                 return f"check::array({p.name}, {p.args[0]}, {quoted})"
             if p.kind in SCALARS or p.kind in HANDLES or p.kind in ("STRING", "ADDRESS") or p.verbatim:
                 return f"check::pointer({p.name}, {quoted})"
@@ -282,7 +286,7 @@ class Binding:
 
 
 def emit_bindings(chapter: Chapter) -> str:
-    out = [NOTICE, f"// {chapter.title} (MPI-5.0 section {chapter.section}).\n",
+    out = [NOTICE, f"// {where(chapter)}.\n",
            '#include "generated/impl.hpp"\n#include "mpi/check.hpp"\n\n',
            "#pragma GCC visibility push(default)\n\nusing namespace heddle;\n\nextern \"C\" {\n"]
     aliases: List[Tuple[str, str]] = []

@@ -56,6 +56,9 @@ def page(api: model.Api, built) -> str:
     for c in api.chapters:
         out.append(f"| {c.title} | {c.section} | {count([f for f in c.functions if f.implementation in built])} "
                    f"| {count(c.functions)} |\n")
+    extensions = api.extension_functions()
+    done = [f"`{f.c_name()}`" for f in extensions if f.implementation in built]
+    out.append(f"\nOf the {len(extensions)} extensions of `mpix.h`, {len(done)} are built: {', '.join(done)}.\n")
     missing = [c for c in api.chapters if any(f.implementation not in built for f in c.functions)]
     if missing:
         out.append("\n## Not built\n")
@@ -74,7 +77,7 @@ def main() -> int:
     api = model.load()
     objects = options.objects.read_text().split()
     strong, weak = definitions(objects)
-    families = {f.name for f in api.functions()}
+    families = {f.name for f in api.functions() + api.extension_functions()}
     stray = sorted(m for m in strong - weak if function_of(m) in families)
     if stray:
         print("defined, but not as generated/impl.hpp declares it, so never called:", file=sys.stderr)

@@ -2,8 +2,8 @@
 """Everything that follows from the table of MPI functions and constants.
 
   generate.py --out DIR    bindings, their declarations, stand-ins for what is not built, function list, man pages
-  generate.py --header     writes include/mpi.h
-  generate.py --check      fails when include/mpi.h is not what the table says
+  generate.py --header     writes include/mpi.h and include/mpix.h
+  generate.py --check      fails when they are not what the table says
 
 DIR/generated/impl.hpp     declarations of the implementations, heddle::mpi::X
 DIR/bindings/CHAPTER.cpp   extern "C" PMPI_X and MPI_X: check, resolve, call, raise
@@ -44,12 +44,12 @@ def function_list(api: model.Api) -> str:
     rows = [{"name": "MPI_" + f.name, "chapter": f.chapter.title, "section": f.chapter.section, "twin": f.has_twin,
              "implementation": f.implementation, "purpose": f.purpose, "deprecated": f.flags.get("deprecated")}
             for f in api.functions()]
-    return json.dumps({"functions": rows, "names": api.names()}, indent=1) + "\n"
+    return json.dumps({"functions": rows, "names": api.names(), "extensions": api.extension_names()}, indent=1) + "\n"
 
 
 def generate(api: model.Api, out: Path) -> None:
     write(out / "generated" / "impl.hpp", bindings.emit_impl(api))
-    for chapter in api.chapters:
+    for chapter in api.chapters + api.extensions:
         write(out / "bindings" / f"{chapter.key}.cpp", bindings.emit_bindings(chapter))
         write(out / "unbuilt" / f"{chapter.key}.cpp", bindings.emit_unbuilt(chapter))
     write(out / "functions.json", function_list(api))
@@ -64,12 +64,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     api = model.load()
-    if options.header:
-        write(ROOT / "include" / "mpi.h", header.emit_header(api))
-    if options.check:
-        path = ROOT / "include" / "mpi.h"
-        if not path.exists() or path.read_text() != header.emit_header(api):
-            print("include/mpi.h is not what api/ says; run: python3 api/generate.py --header", file=sys.stderr)
+    for name, text in (("mpi.h", header.emit_header(api)), ("mpix.h", header.emit_extensions(api))):
+        path = ROOT / "include" / name
+        if options.header:
+            write(path, text)
+        if options.check and (not path.exists() or path.read_text() != text):
+            print(f"include/{name} is not what api/ says; run: python3 api/generate.py --header", file=sys.stderr)
             return 1
     if options.out:
         generate(api, options.out)

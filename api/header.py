@@ -1,4 +1,6 @@
-"""include/mpi.h: the template api/mpi.h.in with the constants and the prototypes of the table."""
+"""include/mpi.h and include/mpix.h: the templates api/*.h.in with the constants and the prototypes of the table."""
+import textwrap
+
 from model import HERE, Api, ConstantGroup, Function
 
 WIDTH = 110
@@ -40,6 +42,24 @@ def prototypes(api: Api, prefix: str) -> str:
                 note = f" /* deprecated: {f.flags['deprecated']} */" if "deprecated" in f.flags else ""
                 out.append(wrap(f.prototype(large, prefix) + ";" + note) + "\n")
     return "".join(out)
+
+
+def extension_prototypes(api: Api) -> str:
+    """Each with what the table says of it, for there is no standard to read."""
+    out = []
+    for chapter in api.extensions:
+        out.append(f"\n/* --- {chapter.title} {'-' * (WIDTH - len(chapter.title) - 12)} */\n")
+        for f in chapter.functions:
+            out.append("\n/* " + textwrap.fill(f"{f.purpose} {f.details}".strip(), WIDTH, subsequent_indent="   ",
+                                              break_long_words=False, break_on_hyphens=False) + " */\n")
+            for prefix in ("MPI_", "PMPI_"):
+                for large in f.forms():
+                    out.append(wrap(f.prototype(large, prefix) + ";") + "\n")
+    return "".join(out)
+
+
+def emit_extensions(api: Api) -> str:
+    return (HERE / "mpix.h.in").read_text().replace("@functions\n", extension_prototypes(api))
 
 
 def emit_header(api: Api) -> str:

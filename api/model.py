@@ -1,6 +1,7 @@
 """The table as objects: every function family with its parameters, every constant.
 
-`api/table/*.txt` holds one family per paragraph (README.md describes the notation), `api/constants.txt` the constants.
+`api/table/*.txt` holds one family per paragraph (README.md describes the notation), `api/extensions/*.txt` those of include/mpix.h,
+`api/constants.txt` the constants.
 Everything that is generated is a view of what `load()` returns.
 """
 import re
@@ -46,6 +47,7 @@ HANDLES = {
     "FILE": ("MPI_File", None),
     "REQUEST": ("MPI_Request", None),
     "MESSAGE": ("MPI_Message", None),
+    "STREAM": ("MPIX_Stream", "Stream"),
 }
 # kind: (element type, element type in the _c twin). `in` arrays are const.
 ARRAYS = {
@@ -60,6 +62,8 @@ ARRAYS = {
     "INFOS": ("MPI_Info", "MPI_Info"),
     "REQUESTS": ("MPI_Request", "MPI_Request"),
     "STATUSES": ("MPI_Status", "MPI_Status"),
+    "COMMS": ("MPI_Comm", "MPI_Comm"),
+    "STREAMS": ("MPIX_Stream", "MPIX_Stream"),
 }
 # `in` arrays of these kinds reach implementations as CountArray, whatever their elements are.
 COUNT_ARRAYS = ("COUNTS", "DISPLS", "ADISPLS", "AINTS")
@@ -125,11 +129,12 @@ class Param:
 
 @dataclass
 class Function:
-    name: str          # without MPI_
+    name: str          # without MPI_ or MPIX_
     purpose: str
     chapter: "Chapter"
     params: List[Param] = field(default_factory=list)
     flags: Dict[str, str] = field(default_factory=dict)
+    details: str = ""  # more sentences, of extensions: for the manual page and the header
 
     @property
     def returns(self) -> str:
@@ -153,6 +158,8 @@ class Function:
         return [False, True] if self.has_twin else [False]
 
     def c_name(self, large: bool = False, prefix: str = "MPI_") -> str:
+        if self.chapter.extension:
+            prefix = prefix.replace("MPI_", "MPIX_")
         return prefix + self.name + ("_c" if large else "")
 
     def c_params(self, large: bool) -> List[Param]:
@@ -172,6 +179,7 @@ class Chapter:
     title: str
     section: str
     functions: List[Function] = field(default_factory=list)
+    extension: bool = False  # MPIX_ functions, declared in mpix.h
 
 
 @dataclass
@@ -192,21 +200,31 @@ class ConstantGroup:
 class Api:
     chapters: List[Chapter]
     constants: List[ConstantGroup]
+    extensions: List[Chapter] = field(default_factory=list)
 
     def functions(self):
+        """The standard's."""
         return [f for c in self.chapters for f in c.functions]
+
+    def extension_functions(self):
+        return [f for c in self.extensions for f in c.functions]
 
     def find(self, name: str) -> Function:
         return next(f for f in self.functions() if f.name == name)
 
     def names(self):
-        """All function names with MPI_, both forms, sorted."""
+        """All function names of the standard with MPI_, both forms, sorted."""
         return sorted(f.c_name(large) for f in self.functions() for large in f.forms())
+
+    def extension_names(self):
+        """The same for MPIX_."""
+        return sorted(f.c_name(large) for f in self.extension_functions() for large in f.forms())
 
 
 # The order of the standard, for documents and the header.
 CHAPTERS = ("pt2pt buffer partitioned datatype collective op group comm topology neighborhood environment error "
             "info init dynamic rma request io tool abi").split()
+EXTENSIONS = "endpoints".split()
 
 PARAM = re.compile(r"^(?:(in|out|inout) )?(\w+): (<[^>]+>|\w+)(?:\(([^)]*)\))?([?!]*)$")
 
@@ -238,17 +256,18 @@ def parse_flags(text: str) -> Dict[str, str]:
     return flags
 
 
-def load_chapter(key: str) -> Chapter:
-    path = HERE / "table" / f"{key}.txt"
+def load_chapter(key: str, extension: bool = False) -> Chapter:
+    path = HERE / ("extensions" if extension else "table") / f"{key}.txt"
     head, *paragraphs = path.read_text().strip().split("\n\n")
     fields = dict(line.split(": ", 1) for line in head.splitlines())
-    chapter = Chapter(key, fields["chapter"], fields["section"])
+    chapter = Chapter(key, fields["chapter"], fields["section"], extension=extension)
     common = parse_flags(fields.get("flags", ""))
     for paragraph in paragraphs:
         first, *rest = paragraph.splitlines()
         name, purpose = first.split(": ", 1)
         function = Function(name, purpose.strip(), chapter, flags=dict(common))
-        body = " ".join(line.strip() for line in rest if not line.strip().startswith("["))
+        function.details = " ".join(line.strip("| ") for line in rest if line.strip().startswith("|"))
+        body = " ".join(line.strip() for line in rest if not line.strip().startswith(("[", "|")))
         flags = " ".join(line.strip() for line in rest if line.strip().startswith("["))
         function.flags.update(parse_flags(flags.strip("[]")))
         if body != "-":
@@ -273,8 +292,8 @@ def load_constants() -> List[ConstantGroup]:
 
 
 def load() -> Api:
-    api = Api([load_chapter(key) for key in CHAPTERS], load_constants())
-    names = [f.name for f in api.functions()]
+    api = Api([load_chapter(key) for key in CHAPTERS], load_constants(), [load_chapter(key, True) for key in EXTENSIONS])
+    names = [f.name for f in api.functions() + api.extension_functions()]
     double = {n for n in names if names.count(n) > 1}
     if double:
         raise SystemExit(f"in the table more than once: {', '.join(sorted(double))}")

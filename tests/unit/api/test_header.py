@@ -1,4 +1,4 @@
-"""include/mpi.h: made from the table, and acceptable to every compiler mode that programs use."""
+"""include/mpi.h and mpix.h: made from the table, and acceptable to every compiler mode that programs use."""
 import subprocess
 import sys
 import unittest
@@ -45,6 +45,11 @@ class Header(unittest.TestCase):
         names = set(model.load().names())
         self.assertEqual(len(names), 664)
         declared = set(prototypes((SOURCE / "include" / "mpi.h").read_text()))
+        self.assertEqual(declared, names | {"P" + n for n in names})
+
+    def test_declares_every_extension_with_both_prefixes_and_nothing_else(self):
+        names = set(model.load().extension_names())
+        declared = set(prototypes((SOURCE / "include" / "mpix.h").read_text()))
         self.assertEqual(declared, names | {"P" + n for n in names})
 
 
