@@ -67,7 +67,7 @@ def emit_unbuilt(chapter: Chapter) -> str:
 
 # --- bindings -------------------------------------------------------------------------------------------------------
 BAD = {"Comm": "bad_comm", "Datatype": "bad_type", "Op": "bad_op", "Group": "bad_group", "Info": "bad_info",
-       "Errhandler": "bad_errhandler", "Session": "bad_session", "Stream": "bad_stream"}
+       "Errhandler": "bad_errhandler", "Session": "bad_session", "Stream": "bad_stream", "Threadcomm": "bad_threadcomm"}
 NULL = {"Info": "MPI_INFO_NULL", "Stream": "MPIX_STREAM_NULL"}
 OBJECTS = ("COMM", "SESSION", "WIN", "FILE")
 # When the arguments that describe a buffer are significant at all: third argument of BUFFER.
@@ -111,6 +111,9 @@ class Binding:
                 arg = p.name if p.kind in ("WIN", "FILE") else p.name + "_"
                 return f'{ns}raise({arg}, %s, "{self.name}")'
         for p in self.params:
+            if p.kind == "THREADCOMM":
+                return f'raise(errors_of({p.name}_), %s, "{self.name}")'
+        for p in self.params:
             if p.kind in ("COMM", "SESSION") and p.direction == "inout":
                 return f'raise(check::pointee({p.name}), %s, "{self.name}")'
         if any(p.kind in ("REQUEST", "REQUESTS", "MESSAGE") for p in self.params):
@@ -129,7 +132,7 @@ class Binding:
         if "anytime" in self.f.flags or "tool" in self.f.flags or not self.f.returns_code:
             return False
         for p in self.params:
-            if p.kind in ("COMM", "SESSION") and p.direction == "in" and not p.optional:
+            if p.kind in ("COMM", "SESSION", "THREADCOMM") and p.direction == "in" and not p.optional:
                 return False
             if p.kind in ("REQUEST", "REQUESTS", "MESSAGE", "STATUS"):
                 return False
@@ -157,7 +160,8 @@ class Binding:
         if used:  # what is not significant may be anything: it is not looked at
             return [f"  {cls}* const {p.name}_ = {used} ? resolve<{cls}>({p.name}) : nullptr;\n",
                     f"  if ({used} && !{p.name}_) {self.fail(bad)}"]
-        out = [f"  {cls}* const {p.name}_ = resolve<{cls}>({p.name});\n"]
+        find = "check::comm" if cls == "Comm" else f"resolve<{cls}>"
+        out = [f"  {cls}* const {p.name}_ = {find}({p.name});\n"]
         if not p.optional:
             out.append(f"  if (!{p.name}_) {self.fail(bad)}")
         elif cls in NULL:

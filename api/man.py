@@ -11,7 +11,7 @@ KIND_TEXT = {
     "AINT": "an address or a number of bytes", "OFFSET": "a place in the file", "LARGE": "a number",
     "STATUS": "a status", "COMM": "a communicator", "TYPE": "a datatype", "CTYPE": "a committed datatype",
     "OP": "a reduction operation", "GROUP": "a group", "INFO": "an info object", "ERRHANDLER": "an error handler",
-    "SESSION": "a session", "WIN": "a window", "FILE": "a file", "REQUEST": "a request", "MESSAGE": "a message",
+    "SESSION": "a session", "THREADCOMM": "a thread communicator", "WIN": "a window", "FILE": "a file", "REQUEST": "a request", "MESSAGE": "a message",
     "INTS": "integers", "WEIGHTS": "weights", "AINTS": "displacements in bytes", "LARGES": "numbers",
     "COUNTS": "numbers of elements", "DISPLS": "displacements in elements", "ADISPLS": "displacements in bytes",
     "TYPES": "datatypes", "INFOS": "info objects", "REQUESTS": "requests", "STATUSES": "statuses",

@@ -47,6 +47,7 @@ HANDLES = {
     "FILE": ("MPI_File", None),
     "REQUEST": ("MPI_Request", None),
     "MESSAGE": ("MPI_Message", None),
+    "THREADCOMM": ("MPI_Comm", "Threadcomm"),
     "STREAM": ("MPIX_Stream", "Stream"),
 }
 # kind: (element type, element type in the _c twin). `in` arrays are const.
@@ -224,7 +225,7 @@ class Api:
 # The order of the standard, for documents and the header.
 CHAPTERS = ("pt2pt buffer partitioned datatype collective op group comm topology neighborhood environment error "
             "info init dynamic rma request io tool abi").split()
-EXTENSIONS = "endpoints".split()
+EXTENSIONS = "endpoints threadcomm".split()
 
 PARAM = re.compile(r"^(?:(in|out|inout) )?(\w+): (<[^>]+>|\w+)(?:\(([^)]*)\))?([?!]*)$")
 

@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#define HEDDLE_MPIX 2 /* grows with every extension added here */
+#define HEDDLE_MPIX 3 /* grows with every extension added here */
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +22,36 @@ int MPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info inf
     MPI_Comm out_comm_handles[]);
 int PMPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info,
     MPI_Comm out_comm_handles[]);
+
+/* --- Thread communicators ------------------------------------------------------------------------------ */
+
+/* Makes a communicator in which threads of every member will be ranks. Collective over comm, an
+   intracommunicator; called by one thread of each member, which may ask for different numbers. All threads of
+   the process use the one handle, each as a rank of its own, from MPIX_Threadcomm_start to
+   MPIX_Threadcomm_finish; at other times it stands for nobody. */
+int MPIX_Threadcomm_init(MPI_Comm comm, int num_threads, MPI_Comm *newthreadcomm);
+int PMPIX_Threadcomm_init(MPI_Comm comm, int num_threads, MPI_Comm *newthreadcomm);
+
+/* Gives the calling thread a rank of a thread communicator. Each of the num_threads threads of the process calls
+   it once. The ranks of a process are consecutive, in the order in which its threads call. MPI_ERR_OTHER: the
+   thread has a rank already, or all ranks of the process are taken. */
+int MPIX_Threadcomm_start(MPI_Comm threadcomm);
+int PMPIX_Threadcomm_start(MPI_Comm threadcomm);
+
+/* Takes the calling thread's rank of a thread communicator back. Returns when all num_threads threads of the
+   process have called it; the communicator may then be started again, also by other threads. Communicators
+   made of it have to be freed before, and operations on it to be complete. */
+int MPIX_Threadcomm_finish(MPI_Comm threadcomm);
+int PMPIX_Threadcomm_finish(MPI_Comm threadcomm);
+
+/* Gives a thread communicator back. Called by one thread of each member while none has a rank. MPI_ERR_PENDING:
+   some thread still has one. */
+int MPIX_Threadcomm_free(MPI_Comm *threadcomm);
+int PMPIX_Threadcomm_free(MPI_Comm *threadcomm);
+
+/* Says whether a communicator is a thread communicator, or was made of one. */
+int MPIX_Comm_test_threadcomm(MPI_Comm comm, int *flag);
+int PMPIX_Comm_test_threadcomm(MPI_Comm comm, int *flag);
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,7 @@ struct Comm : Object {
   int remote_size = 0;         ///< of the remote group; 0 for an intracommunicator
   bool inter = false;
   bool low = false;            ///< intercommunicators: this side comes first wherever the two sides need an order
+  bool of_threads = false;     ///< a rank of a thread communicator, or made of one (MPIX_Comm_test_threadcomm)
   bool predefined = false;     ///< WORLD or SELF: not reference counted
   std::uint16_t vci = 0;       ///< home VCI of this endpoint in this process
   Group* group = nullptr;         ///< local group, owned reference

@@ -23,6 +23,7 @@ int out_of_memory() noexcept { return error(MPI_ERR_NO_MEM, "no memory for a com
 
 /// What every new communicator has of its parent. (Not its name, not its hints. MPI-5.0 §7.4.2)
 void inherit(Comm& child, Comm& parent) noexcept {
+  child.of_threads = parent.of_threads;
   Errhandler* handler = parent.errhandler.get(errhandler_fatal);
   child.errhandler.set(handler);
   release_errhandler(handler);

@@ -14,6 +14,7 @@ struct Op;
 struct Info;
 struct Errhandler;
 struct Session;
+struct Threadcomm;
 struct Request;
 struct Message;
 

@@ -132,7 +132,25 @@ int too_large(MPI_Count value, const char* argument) noexcept {
                static_cast<long long>(value));
 }
 
+Comm* comm_behind(MPI_Comm comm) noexcept { return comm_of_thread(comm); }
+
+Comm* pointee(MPI_Comm* comm) noexcept {
+  if (!comm) return nullptr;
+  Comm* const found = check::comm(*comm);
+  return found ? found : errors_of(resolve<Threadcomm>(*comm));
+}
+
+int bad_threadcomm(MPI_Comm comm, const char* argument) noexcept {
+  if (check::comm(comm))
+    return error(MPI_ERR_COMM, "argument %s is a communicator, but no thread communicator; pass one made by MPIX_Threadcomm_init",
+                 argument);
+  return bad_handle(MPI_ERR_COMM, comm, MPI_COMM_NULL, "thread communicator", "MPI_COMM_NULL", "MPIX_Threadcomm_init", argument);
+}
+
 int bad_comm(MPI_Comm comm, const char* argument) noexcept {
+  if (is_running() && resolve<Threadcomm>(comm))
+    return error(MPI_ERR_COMM, "argument %s is a thread communicator in which this thread has no rank; call MPIX_Threadcomm_start",
+                 argument);
   return bad_handle(MPI_ERR_COMM, comm, MPI_COMM_NULL, "communicator", "MPI_COMM_NULL",
                     "MPI_Comm_dup or MPI_Comm_split, or MPI_COMM_WORLD", argument);
 }

@@ -11,6 +11,7 @@
 #include "core/op.hpp"
 #include "core/runtime.hpp"
 #include "core/session.hpp"
+#include "core/threadcomm.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -43,6 +44,7 @@ void read_parameters() noexcept;
 [[gnu::cold, gnu::noinline]] int bad_info(MPI_Info info, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_errhandler(MPI_Errhandler errhandler, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_session(MPI_Session session, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_threadcomm(MPI_Comm comm, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int not_running() noexcept;
 
 // --- the checks ----------------------------------------------------------------------------------------------------
@@ -163,8 +165,16 @@ inline int message(const void* p, MPI_Count n, const Datatype* type, const char*
 }
 
 // --- for the bindings ----------------------------------------------------------------------------------------------
-/// The communicator behind `*comm`, for its error handler; nullptr when there is none. Cold paths only.
-inline Comm* pointee(MPI_Comm* comm) noexcept { return comm ? resolve<Comm>(*comm) : nullptr; }
+/// The communicator that a handle stands for where it is no communicator's: for a thread's rank of a thread communicator.
+[[gnu::cold, gnu::noinline]] Comm* comm_behind(MPI_Comm comm) noexcept;
+/// The communicator that a handle stands for in this thread, or nullptr.
+inline Comm* comm(MPI_Comm handle) noexcept {
+  Comm* const found = resolve<Comm>(handle);
+  if (!found) [[unlikely]] return comm_behind(handle);
+  return found;
+}
+/// The communicator behind `*comm`, for its error handler; nullptr when there is none.
+[[gnu::cold, gnu::noinline]] Comm* pointee(MPI_Comm* comm) noexcept;
 inline Session* pointee(MPI_Session* session) noexcept { return session ? resolve<Session>(*session) : nullptr; }
 
 /// Stores a 64-bit result in the `int` of the plain function; what does not fit becomes MPI_UNDEFINED. \see MPI-5.0 §2.5.8

@@ -29,6 +29,11 @@ int give(int code, Comm* const& made, MPI_Comm* handle) noexcept {
   return code;
 }
 
+int not_to_be_freed(MPI_Comm comm) noexcept {
+  if (resolve<Threadcomm>(comm)) return error(MPI_ERR_COMM, "a thread communicator is given back by MPIX_Threadcomm_free");
+  return error(MPI_ERR_COMM, "the handle is MPI_COMM_NULL or was freed before");
+}
+
 int only_inter(const Comm& comm) noexcept {
   if (comm.inter) return MPI_SUCCESS;
   return error(MPI_ERR_COMM, "the communicator is no intercommunicator: it has no remote group");
@@ -119,7 +124,7 @@ int Intercomm_merge(Comm& intercomm, int high, MPI_Comm* newintracomm) {
 
 int Comm_free(MPI_Comm* comm) {
   Comm* object = resolve<Comm>(*comm);
-  if (!object) return error(MPI_ERR_COMM, "the handle is MPI_COMM_NULL or was freed before");
+  if (!object) return not_to_be_freed(*comm);
   if (const int code = free_comm(*object)) return code;
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
@@ -127,7 +132,7 @@ int Comm_free(MPI_Comm* comm) {
 
 int Comm_disconnect(MPI_Comm* comm) {
   Comm* object = resolve<Comm>(*comm);
-  if (!object) return error(MPI_ERR_COMM, "the handle is MPI_COMM_NULL or was freed before");
+  if (!object) return not_to_be_freed(*comm);
   if (const int code = disconnect_comm(*object)) return code;
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
@@ -173,7 +178,7 @@ int Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
     *resultlen = std::snprintf(comm_name, MPI_MAX_OBJECT_NAME, "MPI_COMM_NULL");
     return MPI_SUCCESS;
   }
-  Comm* object = resolve<Comm>(comm);
+  Comm* object = check::comm(comm);
   if (!object) return check::bad_comm(comm, "comm");
   std::lock_guard lock(object->mutex);
   *resultlen = static_cast<int>(std::strlen(object->name));

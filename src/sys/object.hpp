@@ -23,6 +23,7 @@ enum class Kind : std::uint32_t {
   session = 0x48536573,
   win = 0x4857696e,
   file = 0x4846696c,
+  threadcomm = 0x48546872,
 };
 
 /// First base of everything a handle can point to. `kind` is `freed` while the slot is in its pool.
