@@ -4,7 +4,9 @@
 // What an 8-byte message between two processes costs under MPI_THREAD_MULTIPLE, counted instruction by instruction: the
 // sender takes no lock, makes one atomic read-modify-write, no allocation and no system call; the receiver takes at most
 // one lock for a receive and one for a poll that finds work, and allocates nothing; a completed request is seen complete
-// without a lock; local queries do nothing of all that.
+// without a lock; local queries do nothing of all that. The same on communicators and between endpoints, also within a process.
+#include <mpix.h>
+
 #include "../litmus/litmus.hpp"
 #include "counting.hpp"
 
@@ -103,6 +105,23 @@ void receive(MPI_Comm comm, int from, int form, long value) {
   CHECK_EQ(got[0], value);
 }
 
+// Endpoints 0 and 1 of this process, which are behind different VCIs: the sender does not take the receiver's lock.
+void within_the_process(const MPI_Comm* endpoints) {
+  for (int i = 0; i < 40; ++i) {
+    warm = i >= 6;
+    long got = -1, value = i;
+    MPI_Request request;
+    MPI_Status status;
+    const Counts posting = count([&] { MPI_Irecv(&got, 8, MPI_BYTE, 0, 5, endpoints[1], &request); });
+    CHECK_COSTS(posting, 1, 1 + refill);
+    const Counts sending_inside = count([&] { MPI_Send(&value, 8, MPI_BYTE, 1, 5, endpoints[0]); });
+    CHECK_COSTS(sending_inside, 0, 1);
+    const Counts waiting = count([&] { MPI_Wait(&request, &status); });
+    CHECK_COSTS(waiting, 1, 2);
+    CHECK_EQ(got, value);
+  }
+}
+
 void local_queries(MPI_Comm comm) {
   int number = 0, flag = 0;
   double time = 0;
@@ -140,22 +159,29 @@ int main() {
   }
   shared = &share_past_mpi<Shared>(w);
   Communicators comms(3);
-  const int peer = 1 - w.rank;
-  for (int i = 0; i < 20 * forms; ++i) {
-    const MPI_Comm comm = comms[i / forms % 3];
-    ++messages;
-    warm = i >= 6 * forms;
-    if (w.rank == 0) {
-      if (i % forms == posted) wait_for(shared->posted, messages);
-      send(comm, peer, i % forms, i);
-      shared->sent.store(messages, std::memory_order_release);
-      wait_for(shared->received, messages);
-    } else {
-      receive(comm, peer, i % forms, i);
-      shared->received.store(messages, std::memory_order_release);
+  MPI_Comm endpoints[3];
+  MPIX_Comm_create_endpoints(MPI_COMM_WORLD, 3, MPI_INFO_NULL, endpoints);
+  for (const bool between_endpoints : {false, true})
+    for (int i = 0; i < 20 * forms; ++i) {
+      const int c = i / forms % 3, form = i % forms;
+      const MPI_Comm comm = between_endpoints ? endpoints[c] : comms[c];
+      const int peer = between_endpoints ? 3 * (1 - w.rank) + c : 1 - w.rank;
+      warm = i >= 6 * forms;
+      ++messages;
+      if (w.rank == 0) {
+        if (form == posted) wait_for(shared->posted, messages);
+        send(comm, peer, form, i);
+        shared->sent.store(messages, std::memory_order_release);
+        wait_for(shared->received, messages);
+      } else {
+        receive(comm, peer, form, i);
+        shared->received.store(messages, std::memory_order_release);
+      }
     }
-  }
+  if (w.rank == 0) within_the_process(endpoints);
   local_queries(comms[0]);
+  local_queries(endpoints[1]);
+  for (MPI_Comm& comm : endpoints) MPI_Comm_free(&comm);
   comms.free();
   return finish();
 }
