@@ -59,7 +59,8 @@ function(heddle_link_settings target)
   target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} rt)
   target_link_options(${target} PRIVATE
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map -Wl,--gc-sections -Wl,-z,now -Wl,-z,relro)
-  if(NOT HEDDLE_SANITIZE)
+  if(NOT HEDDLE_SANITIZE) # the functions of a sanitizer are in the program
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
     # A C program that loads us should not also have to load, and agree with us on, a C++ run-time library.
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()

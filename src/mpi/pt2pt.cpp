@@ -249,7 +249,7 @@ int Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message,
 }
 
 int Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Status* status) {
-  MPI_Request request;
+  MPI_Request request = MPI_REQUEST_NULL;
   Message* taken = *message == MPI_MESSAGE_NO_PROC ? nullptr : resolve<Message>(*message);
   Comm* comm = taken ? taken->comm : nullptr;
   if (const int code = Imrecv(buf, count, datatype, message, &request)) return code;

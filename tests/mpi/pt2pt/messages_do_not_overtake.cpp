@@ -40,9 +40,9 @@ void send_all(int me, MPI_Comm comm, int base, std::vector<std::vector<unsigned 
 }
 
 void receive_all(const World& w, MPI_Comm comm, int base, int how) {
-  std::vector<int> next(static_cast<std::size_t>(w.size), 0);
-  std::vector<int> next_by_tag(static_cast<std::size_t>(w.size) * 3);
-  for (std::size_t k = 0; k < next_by_tag.size(); ++k) next_by_tag[k] = static_cast<int>(k % 3);
+  // By source; with tags in blocks by source and tag.
+  std::vector<int> next(static_cast<std::size_t>(w.size) * 3, 0);
+  for (std::size_t k = 0; how == 2 && k < next.size(); ++k) next[k] = static_cast<int>(k % 3);
   std::vector<unsigned char> data(largest);
   const int total = messages * (w.size - 1);
   for (int k = 0; k < total; ++k) {
@@ -67,14 +67,9 @@ void receive_all(const World& w, MPI_Comm comm, int base, int how) {
       }
     }
     const auto source = static_cast<std::size_t>(status.MPI_SOURCE);
-    int i;
-    if (how == 2) {
-      int& slot = next_by_tag[source * 3 + static_cast<std::size_t>(status.MPI_TAG)];
-      i = slot;
-      slot += 3;
-    } else {
-      i = next[source]++;
-    }
+    const std::size_t stream = source * 3 + (how == 2 ? static_cast<std::size_t>(status.MPI_TAG) : 0);
+    const int i = next[stream];
+    next[stream] += how == 2 ? 3 : 1;
     CHECK_EQ(stamped(data.data()), base + i);
     CHECK_EQ(status.MPI_TAG, i % 3);
     const std::size_t n = size_of(status.MPI_SOURCE, i);

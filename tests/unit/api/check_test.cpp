@@ -140,11 +140,11 @@ TEST(FastTests, AgreeWithTheChecksThatExplain) {
   // Whatever the fast test lets through must be right by the checks in full; the reverse only costs time.
   const auto comm = comm_of(2);
   for (const int rank : {INT_MIN, -4, -3, -2, -1, 0, 1, 2, INT_MAX}) {
-    if (check::is_dest(rank, *comm)) EXPECT_EQ(check::dest(rank, *comm, "dest"), MPI_SUCCESS) << rank;
-    if (check::is_source(rank, *comm)) EXPECT_EQ(check::source(rank, *comm, "source"), MPI_SUCCESS) << rank;
-    if (check::is_tag(rank)) EXPECT_EQ(check::tag(rank, "tag"), MPI_SUCCESS) << rank;
-    if (check::is_rtag(rank)) EXPECT_EQ(check::rtag(rank, "tag"), MPI_SUCCESS) << rank;
-    if (check::is_count(rank)) EXPECT_EQ(check::count(rank, "count"), MPI_SUCCESS) << rank;
+    if (check::is_dest(rank, *comm)) { EXPECT_EQ(check::dest(rank, *comm, "dest"), MPI_SUCCESS) << rank; }
+    if (check::is_source(rank, *comm)) { EXPECT_EQ(check::source(rank, *comm, "source"), MPI_SUCCESS) << rank; }
+    if (check::is_tag(rank)) { EXPECT_EQ(check::tag(rank, "tag"), MPI_SUCCESS) << rank; }
+    if (check::is_rtag(rank)) { EXPECT_EQ(check::rtag(rank, "tag"), MPI_SUCCESS) << rank; }
+    if (check::is_count(rank)) { EXPECT_EQ(check::count(rank, "count"), MPI_SUCCESS) << rank; }
   }
 }
 
