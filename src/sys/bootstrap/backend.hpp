@@ -30,6 +30,10 @@ class Backend {
   virtual bool launcher_gone() noexcept = 0;
 };
 
+/// Says to stderr who aborts, and waits a moment: launchers kill a job at once and pass on what its processes wrote only
+/// until then.
+void announce_abort(int rank, int code, std::string_view message) noexcept;
+
 /// Environment `PMI_FD`, `PMI_RANK`, `PMI_SIZE`: a connection inherited from the launcher that speaks PMI-1
 /// (Heddle's mpiexec, Hydra, Flux; Slurm's --mpi=pmi2 too).
 std::unique_ptr<Backend> make_pmi1();

@@ -112,6 +112,14 @@ bool not_started(std::string& error) {
 
 }  // namespace
 
+void announce_abort(int rank, int code, std::string_view message) noexcept {
+  constexpr useconds_t time_for_the_launcher_to_read = 100'000;
+  std::fprintf(stderr, "heddle: rank %d calls MPI_Abort with code %d%s%.*s\n", rank, code, message.empty() ? "" : ": ",
+               static_cast<int>(message.size()), message.data());
+  std::fflush(stderr);
+  usleep(time_for_the_launcher_to_read);
+}
+
 bool init(Bootstrap& job, std::string& error) {
   const std::lock_guard hold(calls);
   Backend* current = backend.load(std::memory_order_relaxed);  // written under the lock only

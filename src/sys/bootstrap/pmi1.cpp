@@ -310,8 +310,7 @@ void Pmi1::abort(int code, std::string_view message) noexcept {
     wire_.send_line("cmd=abort exitcode=" + std::to_string(code) +
                     " message=" + encode_percent(message.substr(0, 1000)) + "\n");
   } else {
-    std::fprintf(stderr, "heddle: rank %d calls MPI_Abort with code %d%s%.*s\n", rank_, code,
-                 message.empty() ? "" : ": ", static_cast<int>(message.size()), message.data());
+    announce_abort(rank_, code, message);
     wire_.send_line("cmd=abort exitcode=" + std::to_string(code) + "\n");
   }
 }

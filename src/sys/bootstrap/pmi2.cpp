@@ -200,8 +200,7 @@ bool Pmi2::finalize(std::string&) {
 }
 
 void Pmi2::abort(int code, std::string_view message) noexcept {
-  std::fprintf(stderr, "heddle: rank %d calls MPI_Abort with code %d%s%.*s\n", rank_, code, message.empty() ? "" : ": ",
-               static_cast<int>(message.size()), message.data());
+  announce_abort(rank_, code, message);
   // One short command in one system call: it cannot be torn apart by what another thread is sending.
   wire_.send("cmd=abort;isworld=TRUE;msg=MPI_Abort;");
 }

@@ -306,9 +306,7 @@ bool Pmix::finalize(std::string& error) {
 }
 
 void Pmix::abort(int code, std::string_view message) noexcept {
-  std::fprintf(stderr, "heddle: rank %u calls MPI_Abort with code %d%s%.*s\n", me_.rank, code,
-               message.empty() ? "" : ": ", static_cast<int>(message.size()), message.data());
-  std::fflush(stderr);
+  announce_abort(static_cast<int>(me_.rank), code, message);
   library_.abort(code, "", nullptr, 0);
 }
 
