@@ -250,7 +250,8 @@ int intercomm_create_from_groups(const Group& local, int local_leader, const Gro
         if (!failed && pair->size != 2) failed = error(MPI_ERR_GROUP, "the two leaders are one and the same process");
         if (!failed) {
           int message_tag = 0;
-          CreationSpace space(*pair, tag.c_str(), &message_tag);
+          // A space of its own: the local group may be as large as the pair, and another process is rank 0 there.
+          CreationSpace space(*pair, (tag + "\x1f" + "leaders").c_str(), &message_tag);
           failed = exchange_with(space.comm(), Space::user, message_tag, 1 - pair->rank, mine, theirs);
         }
         for (Group* group : {one, other, pair})

@@ -98,11 +98,13 @@ int start_runtime(int required) noexcept {
   if (users == 0) {
     runtime.thread_level = required;
     runtime.threads = required == MPI_THREAD_MULTIPLE;
+    runtime.locks |= runtime.threads;
     if (const int code = start_locked()) return code;
   } else if (required > runtime.thread_level) {
     // Below MULTIPLE no other thread is inside the library now, or the program would be wrong already.
     runtime.thread_level = required;
     runtime.threads = required == MPI_THREAD_MULTIPLE;
+    runtime.locks |= runtime.threads;
   }
   ++users;
   running.store(users, std::memory_order_release);

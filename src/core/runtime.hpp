@@ -18,7 +18,8 @@ struct Runtime {
   int local_rank = 0, local_size = 1;
   int appnum = MPI_UNDEFINED, universe_size = MPI_UNDEFINED;  ///< MPI_UNDEFINED: the launcher does not say
   int thread_level = MPI_THREAD_SINGLE;  ///< provided
-  bool threads = false;            ///< MPI_THREAD_MULTIPLE: locks are taken
+  bool threads = false;            ///< MPI_THREAD_MULTIPLE
+  bool locks = false;              ///< VCIs are locked: with `threads`, or when the library has a thread of its own
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
 };

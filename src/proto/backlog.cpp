@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/log.hpp"
 #include "vci/protocol.hpp"
@@ -110,6 +111,11 @@ void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Requ
     return sent(guard, send);
   }
   append(guard.vci(), peer, port, {{}, &send, 0, {}, nullptr});
+}
+
+void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
+  if (net::reaches(process)) return net::push(guard, process, lane, head, payload, bytes);
+  push_or_queue(guard, peer_of(process), lane, head, payload, bytes);
 }
 
 bool drain_backlog(VciGuard& guard) noexcept {

@@ -24,7 +24,7 @@ void handle_message(VciGuard& guard, const Record& record) noexcept {
     if (eager) [[likely]] return deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
     if (record.kind == RecordKind::offer) return begin_transfer(guard, *receive, read<Offer>(record), record.lane, record.source, record.tag);
     const auto to = read<AckTo>(record);
-    push_or_queue(guard, peer_of(to.process), record.lane, {0, 0, 0, RecordKind::ack, 0}, &to.request, sizeof to.request);
+    reply(guard, to.process, record.lane, {0, 0, 0, RecordKind::ack, 0}, &to.request, sizeof to.request);
     return deliver(guard, *receive, record.payload + sizeof to, record.bytes - sizeof to, record.source, record.tag);
   }
 
@@ -63,6 +63,7 @@ void handle_record(VciGuard& guard, Record& record) noexcept {
     case RecordKind::pull: return handle_pull(guard, read<Accept>(record));
     case RecordKind::data: return handle_data(guard, record);
     case RecordKind::finished: return handle_finished(guard, read<RequestToken>(record));
+    default: break;  // the network's own records do not come here
   }
   sys::fatal("a record of unknown kind %u arrived: the ranks of this job run different versions of the library",
              static_cast<unsigned>(record.kind));

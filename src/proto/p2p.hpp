@@ -95,7 +95,7 @@ inline void complete(Request& r, VciGuard& guard) noexcept {
   if (r.continuation || r.user_freed || (r.datatype && !r.datatype->builtin)) [[unlikely]]
     return detail::complete_specially(r, guard);
   r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
-  if (runtime.threads) wake_sleepers(guard.vci());
+  if (runtime.locks) wake_sleepers(guard.vci());
 }
 
 }  // namespace heddle

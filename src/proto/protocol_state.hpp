@@ -15,6 +15,10 @@
 
 namespace heddle {
 
+namespace net {
+struct Move;
+}
+
 /// A large message under way, at either end; or, with `stream`, the bytes that one end sends and the other unpacks.
 struct Transfer {
   bool streams = false;           ///< this end pushes `data` records
@@ -32,6 +36,7 @@ struct Transfer {
   shm::SharedCopy* copy = nullptr;
   int own_copy = -1;              ///< index of `copy` when it is ours to give back
   PackCursor cursor;
+  net::Move* net = nullptr;       ///< of a message through the network; `peer` is null then
   sync::Link<Transfer> link;
 };
 
@@ -54,6 +59,7 @@ struct Limits {
   /// Largest message pushed whole into a ring. Lowered when a peer with smaller rings turns up, before there is a way to its rings:
   /// look at it after the port (whose acquire orders the two).
   std::atomic<std::size_t> eager{8192};
+  std::size_t net_eager = 8192;    ///< the same of the network
   std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
   std::size_t unexpected = 64 << 20;  ///< memory a VCI spends on messages nobody asked for before it asks senders to hold theirs
 };
@@ -78,6 +84,9 @@ void set_received(Request& receive, std::uint64_t bytes, int source, int tag) no
 /// Completes a receive from an unexpected message that was taken out of the matcher, and frees the message.
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept;
 
+/// The state of a large message; ends the job when memory is out. `finish_transfer` frees it and completes its request.
+Transfer* new_transfer(Request& request) noexcept;
+void finish_transfer(VciGuard& guard, Transfer& transfer) noexcept;
 void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane, int source, int tag) noexcept;
 void handle_accept(VciGuard& guard, const Accept& accept) noexcept;
 void handle_pull(VciGuard& guard, const Accept& accept) noexcept;
@@ -99,6 +108,9 @@ void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const Record
                    std::uint32_t bytes) noexcept;
 /// The same for a whole message of `send`, packed from its buffer. Completes it at once, or when the ring takes it.
 void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept;
+
+/// The same to `lane` of a process that reached us, by whatever leads there.
+void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
 
 /// The attached peer, or ends the job: for replies to a process that reached us.
 shm::Peer& peer_of(ProcessIndex process) noexcept;

@@ -45,7 +45,7 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
     return recycle(r);
   }
   r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
-  if (runtime.threads) wake_sleepers(guard.vci());
+  if (runtime.locks) wake_sleepers(guard.vci());
 }
 
 void complete_from_outside(Request& request) noexcept {
@@ -162,7 +162,7 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
 
 void keep(Vci& vci, Unexpected& message) noexcept {
   vci.matcher.keep(message);
-  if (runtime.threads) wake_sleepers(vci);
+  if (runtime.locks) wake_sleepers(vci);
 }
 
 void free_unexpected(Vci& vci, Unexpected* message) noexcept {
@@ -180,7 +180,7 @@ void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
   switch (message.form) {
     case Unexpected::Form::sync: {
       const RecordHead head{message.key.context, 0, 0, RecordKind::ack, 0};
-      push_or_queue(guard, peer_of(message.offer.process), message.lane, head, &message.offer.request, sizeof(RequestToken));
+      reply(guard, message.offer.process, message.lane, head, &message.offer.request, sizeof(RequestToken));
       [[fallthrough]];
     }
     case Unexpected::Form::eager:

@@ -1,4 +1,5 @@
 // Sends: from the arguments to a record in the destination's ring, or to a match in this process.
+#include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/error.hpp"
 #include "sys/params.hpp"
@@ -135,6 +136,7 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
   }
   shm::Peer* peer = shm::find(to.process);
   if (!peer) {
+    if (net::reaches(to.process)) return net::send(guard, send, to), MPI_SUCCESS;
     std::string problem;
     peer = shm::attach(to.process, problem);
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());

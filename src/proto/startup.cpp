@@ -1,5 +1,6 @@
 #include "proto/startup.hpp"
 
+#include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
 #include "proto/send_buffer.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
@@ -14,20 +15,38 @@ bool has_freed_sends() noexcept;  // request.cpp
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   unsigned vcis = configured_vcis();
   read_limits();
-  if (!shm::start(job, vcis, fit_limits, problem)) {
+  // Both publish what their peers need; then everybody meets once.
+  if (!shm::start(job, vcis, fit_limits, problem) || !net::start(job, vcis, problem)) {
+    sys::unlink_segment();
+    return false;
+  }
+  if ((shm::needs_fence() || net::needs_fence()) && (!sys::bootstrap::fence(problem) || !shm::meet(job, problem))) {
     sys::unlink_segment();
     return false;
   }
   start_waiting(job.local_size, job.node_cores);
-  return start_vcis(vcis);
+  return start_vcis(vcis) && net::meet(job, problem);
 }
 
 void finish_sending() noexcept {
   wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends() && !has_buffered_sends(); });
+  net::begin_finish();
+  wait_until(nullptr, [] { return net::finished(); });
+}
+
+bool poll_network(VciGuard& guard) noexcept { return net::poll(guard); }
+bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }
+void destroy_network(Vci& vci) noexcept { net::destroy(vci); }
+
+bool sleep_on_network(std::uint32_t ticket, std::uint32_t bits, long limit_ns) noexcept {
+  if (net::active()) net::sleep(ticket, bits, limit_ns);
+  return net::active();
 }
 
 void stop_communication() noexcept {
+  net::stop();
   stop_vcis();
+  net::close();
   shm::stop();
 }
 

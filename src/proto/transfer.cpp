@@ -9,6 +9,7 @@
 //                                            neither: pull -----------------------------> data … data (packed, in order)
 #include <new>
 
+#include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
@@ -46,27 +47,9 @@ void unlink(Vci& vci, Transfer& t) noexcept {
   vci.moving.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Transfer* new_transfer(Request& request) noexcept {
-  auto* t = new (std::nothrow) Transfer;
-  if (!t) sys::fatal("no memory for a large message");
-  t->request = &request;
-  request.transfer = t;
-  return t;
-}
-
 void send_finished(VciGuard& guard, const Transfer& t) noexcept {
   const RecordHead head{0, 0, 0, RecordKind::finished, 0};
   push_or_queue(guard, *t.peer, t.lane, head, &t.other, sizeof t.other);
-}
-
-/// Ends this side's part: the request is complete.
-void finish(VciGuard& guard, Transfer& t) noexcept {
-  Request& request = *t.request;
-  if (t.link.next) unlink(guard.vci(), t);
-  if (t.own_copy >= 0) guard.vci().free_copies |= std::uint64_t{1} << t.own_copy;
-  request.transfer = nullptr;
-  delete &t;
-  complete(request, guard);
 }
 
 /// The receiver's copy of `n` bytes at packed offset `at`, from the sender's memory.
@@ -113,7 +96,7 @@ void copy_step(VciGuard& guard, Transfer& t) noexcept {
   }
   if (last) {
     send_finished(guard, t);
-    finish(guard, t);
+    finish_transfer(guard, t);
   } else if (t.at >= t.bytes) {
     unlink(guard.vci(), t);  // the other end has the last piece, and tells when it is in place
   }
@@ -141,11 +124,29 @@ bool data_step(VciGuard& guard, Transfer& t) noexcept {
     t.peer->ring_doorbell(port.vci);
     t.moved += n;
   }
-  finish(guard, t);
+  finish_transfer(guard, t);
   return true;
 }
 
 }  // namespace
+
+Transfer* new_transfer(Request& request) noexcept {
+  auto* t = new (std::nothrow) Transfer;
+  if (!t) sys::fatal("no memory for a large message");
+  t->request = &request;
+  request.transfer = t;
+  return t;
+}
+
+void finish_transfer(VciGuard& guard, Transfer& t) noexcept {
+  Request& request = *t.request;
+  if (t.link.next) unlink(guard.vci(), t);
+  if (t.own_copy >= 0) guard.vci().free_copies |= std::uint64_t{1} << t.own_copy;
+  if (t.net) net::release(t);
+  request.transfer = nullptr;
+  delete &t;
+  complete(request, guard);
+}
 
 void send_offer(VciGuard& guard, Request& send) noexcept {
   const Address to = send.comm->address(send.peer);
@@ -179,6 +180,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
 
 void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane, int source, int tag) noexcept {
   set_received(receive, offer.bytes, source, tag);
+  if (net::reaches(offer.process)) return net::begin_transfer(guard, receive, offer, lane);
   Transfer* t = new_transfer(receive);
   t->peer = &peer_of(offer.process);
   t->lane = lane;
@@ -189,7 +191,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
   if (contiguous) t->to = reinterpret_cast<std::uint64_t>(receive.buffer) + static_cast<std::uint64_t>(receive.datatype->true_lb);
   if (!t->bytes) {
     send_finished(guard, *t);
-    return finish(guard, *t);
+    return finish_transfer(guard, *t);
   }
   if (offer.process == runtime.self) t->mapped = reinterpret_cast<const std::byte*>(offer.address);  // another endpoint
   else if (offer.heap) t->mapped = t->peer->heap_address(offer.heap);
@@ -244,11 +246,11 @@ void handle_data(VciGuard& guard, const Record& record) noexcept {
   const std::uint64_t n = record.bytes - sizeof to;
   unpack(receive.buffer, receive.count, *receive.datatype, t.cursor, record.payload + sizeof to, n);
   t.moved += n;
-  if (t.moved == t.bytes) finish(guard, t);
+  if (t.moved == t.bytes) finish_transfer(guard, t);
 }
 
 void handle_finished(VciGuard& guard, RequestToken token) noexcept {
-  finish(guard, *reinterpret_cast<Request*>(token)->transfer);
+  finish_transfer(guard, *reinterpret_cast<Request*>(token)->transfer);
 }
 
 bool advance_transfers(VciGuard& guard) noexcept {
@@ -256,6 +258,12 @@ bool advance_transfers(VciGuard& guard) noexcept {
   Transfer* t = vci.transfers;
   vci.transfers = t->link.next;
   if (!t->streams) return copy_step(guard, *t), true;
+  if (t->net) {
+    bool finished = false;
+    const bool moved = net::stream_step(guard, *t, finished);
+    if (finished) finish_transfer(guard, *t);
+    return moved;
+  }
   const std::uint64_t before = t->moved;
   return data_step(guard, *t) || t->moved != before;
 }

@@ -18,6 +18,20 @@ enum class RecordKind : std::uint8_t {
   pull,         ///< the receiver cannot reach the sender's buffer: send the bytes as `data`; payload is Accept
   data,         ///< bytes of an accepted message, in order; payload is DataFor, then the bytes
   finished,     ///< the other end may complete its request: all bytes are in place
+
+  // Between the network parts of two VCIs; they never reach the protocols.
+  hello,        ///< first record to a VCI that may not know the sender: its address; payload is NetworkName
+  where,        ///< what is the address of your VCI (payload: its index, 32 bits)?
+  here,         ///< the answer
+  credit,       ///< how many bytes of messages have arrived from the receiver of this (64 bits), so that it may send more
+  closing,      ///< the same, from a process that is about to leave: it waits until what it has sent has arrived
+};
+
+/// A VCI's address in the network; `length` bytes follow.
+struct NetworkName {
+  std::uint16_t vci;
+  std::uint16_t length;
+  std::uint32_t reserved;
 };
 
 /// The head of a record, laid over the first line of a ring record. `payload` continues over the following lines.

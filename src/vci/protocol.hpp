@@ -5,6 +5,7 @@
 #include "transport/record.hpp"
 
 namespace heddle {
+class Vci;
 class VciGuard;
 }
 
@@ -20,6 +21,13 @@ bool drain_backlog(VciGuard& guard) noexcept;
 
 /// Moves a piece of the next large message. True if anything moved.
 bool advance_transfers(VciGuard& guard) noexcept;
+
+/// Takes what has arrived from the network; sends what is gathered for it. True if there was anything. \pre the VCI has a network
+bool poll_network(VciGuard& guard) noexcept;
+bool flush_network(VciGuard& guard) noexcept;
+void destroy_network(Vci& vci) noexcept;
+/// Sleeps until the doorbell rings for one of `bits` or the network has something. False, at once, in a process without a network.
+bool sleep_on_network(std::uint32_t ticket, std::uint32_t bits, long limit_ns) noexcept;
 
 Backlog* make_backlog() noexcept;
 void destroy_backlog(Backlog* backlog) noexcept;

@@ -87,6 +87,7 @@ void stop_vcis() noexcept {
   for (auto& slot : pool_table) {
     Vci* vci = slot.exchange(nullptr, std::memory_order_relaxed);
     if (!vci) continue;
+    proto::destroy_network(*vci);
     proto::destroy_backlog(vci->backlog);
     delete vci;
   }
@@ -111,6 +112,8 @@ bool progress(VciGuard& guard) noexcept {
     vci.ring.pop();
     worked = true;
   }
+  const bool network = vci.net.load(std::memory_order_relaxed);
+  if (network) worked |= proto::poll_network(guard);
   if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);
   if (vci.transfers) worked |= proto::advance_transfers(guard);
   while (Request* request = vci.ready_head) {
@@ -120,6 +123,7 @@ bool progress(VciGuard& guard) noexcept {
     request->continuation->run(*request->continuation, *request, guard);
     worked = true;
   }
+  if (network) worked |= proto::flush_network(guard);
   return worked;
 }
 

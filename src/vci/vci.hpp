@@ -16,6 +16,10 @@
 
 namespace heddle {
 
+namespace net {
+struct Net;  // this VCI's part of the network (proto/net_state.hpp)
+}
+
 namespace proto {
 struct Backlog;  // records that found a full ring, and what keeps them in order (proto/backlog.cpp)
 }
@@ -41,7 +45,7 @@ class RequestCache {
     if constexpr (ablation::built)
       if (ablation::off.requests) return ablation::release_request(request);
     request->kind.store(Kind::freed, std::memory_order_relaxed);
-    if (!runtime.threads) {
+    if (!runtime.locks) {
       request->next = free_;
       free_ = request;
       return;
@@ -68,6 +72,7 @@ class Vci {
   alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records in `backlog`; senders look before they push
   ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
   std::atomic<std::uint32_t> sleepers{0};  ///< threads of this process asleep, or about to be, until something happens here
+  std::atomic<net::Net*> net{nullptr};   ///< set once, when the VCI first uses the network; null until then
   const unsigned index;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
@@ -86,7 +91,8 @@ class Vci {
   [[nodiscard]] bool has_work() const noexcept {
     if constexpr (ablation::built)
       if (ablation::off.looks) return true;
-    return ring.pending() || backlogged.load(std::memory_order_relaxed) || moving.load(std::memory_order_relaxed);
+    return ring.pending() || backlogged.load(std::memory_order_relaxed) || moving.load(std::memory_order_relaxed) ||
+           net.load(std::memory_order_relaxed);
   }
 };
 
@@ -94,13 +100,13 @@ class Vci {
 class [[nodiscard]] VciGuard {
  public:
   explicit VciGuard(Vci& vci) noexcept : vci_(&vci) {
-    if (runtime.threads) vci_->lock.lock();
+    if (runtime.locks) vci_->lock.lock();
   }
   struct Try {};
   /// Holds only if `held()`.
-  VciGuard(Vci& vci, Try) noexcept : vci_(runtime.threads && !vci.lock.try_lock() ? nullptr : &vci) {}
+  VciGuard(Vci& vci, Try) noexcept : vci_(runtime.locks && !vci.lock.try_lock() ? nullptr : &vci) {}
   ~VciGuard() {
-    if (vci_ && runtime.threads) vci_->lock.unlock();
+    if (vci_ && runtime.locks) vci_->lock.unlock();
   }
   VciGuard(const VciGuard&) = delete;
   VciGuard& operator=(const VciGuard&) = delete;

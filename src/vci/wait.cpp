@@ -9,6 +9,7 @@
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/protocol.hpp"
 
 namespace heddle {
 namespace {
@@ -171,7 +172,8 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
   if (guard_ && calm_ && limit > 1'000'000) limit = 1'000'000;
   const bool all = !vci || (guard_ && !calm_);
-  sync::futex_wait_bits(shm::header->doorbell.bell, ticket, all ? shm::all_doorbell_bits : shm::doorbell_bits(vci->index), limit);
+  const std::uint32_t bits = all ? shm::all_doorbell_bits : shm::doorbell_bits(vci->index);
+  if (!proto::sleep_on_network(ticket, bits, limit)) sync::futex_wait_bits(shm::header->doorbell.bell, ticket, bits, limit);
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
   return shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;
 }

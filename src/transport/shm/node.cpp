@@ -38,6 +38,7 @@ namespace {
 using detail::Page, detail::page_bits, detail::pages, detail::page_size;
 
 HEDDLE_PARAM_SIZE(ring_size, "HEDDLE_RING", 256 << 10, "bytes of each VCI's ingress ring in shared memory (16K to 512K)");
+HEDDLE_PARAM_BOOL(use_shm, "HEDDLE_SHM", 1, "messages between processes of one node go through shared memory; 0: through the network, for testing it");
 HEDDLE_PARAM_BOOL(shared_heap, "HEDDLE_SHARED_HEAP", 0,
                   "the program's large blocks (malloc) in memory that the ranks of a node share: mpiexec preloads libheddle_heap.so");
 HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
@@ -49,6 +50,7 @@ std::mutex attach_mutex;
 std::vector<int> local_ranks;
 ProcessIndex own_process = 0;
 int job_fd = -1;
+bool card_put = false;          ///< peers find this process's region by the bootstrap
 std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
 void (*tell_ring_size)(std::uint32_t lines) noexcept = nullptr;
 std::vector<int> early_fds;     ///< by local index: peers' named files, opened before the names went; empty without names
@@ -142,6 +144,8 @@ void publish_program_heap() noexcept {
 
 }  // namespace
 
+bool enabled() noexcept { return use_shm.value(); }
+
 bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t) noexcept, std::string& problem) {
   local_ranks = job.local_ranks();
   own_process = static_cast<ProcessIndex>(job.rank);
@@ -180,9 +184,14 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::
   header->ready.store(RegionHeader::magic_value, std::memory_order_release);  // pairs with attach
 
   if (job_fd >= 0) return true;
-  if (job.size > 1 && (!sys::bootstrap::put("shm", sys::segment_card(region), problem) || !sys::bootstrap::fence(problem)))
-    return false;
-  if (!sys::has_name()) return true;
+  card_put = job.size > 1;
+  return !card_put || sys::bootstrap::put("shm", sys::segment_card(region), problem);
+}
+
+bool needs_fence() noexcept { return card_put; }
+
+bool meet(const sys::Bootstrap& job, std::string& problem) {
+  if (job_fd >= 0 || !sys::has_name()) return true;
   if (job.local_size > 1) return open_named_files(problem);
   sys::unlink_segment();
   return true;
@@ -216,8 +225,9 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   std::lock_guard lock(attach_mutex);
   if (Peer* peer = find(process)) return peer;
   const int index = local_index(process);
+  if (!enabled() && process != own_process) return problem = "HEDDLE_SHM=0 rules out shared memory", nullptr;
   if (index < 0) {
-    problem = "rank " + std::to_string(process) + " is on another node, and this build has no network transport";
+    problem = "rank " + std::to_string(process) + " is on another node";
     return nullptr;
   }
   Peer* peer = new (std::nothrow) Peer;

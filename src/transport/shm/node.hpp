@@ -70,10 +70,16 @@ class Peer {
   std::atomic<bool> program_heap_failed_{false};
 };
 
+/// False with HEDDLE_SHM=0: messages to other processes of the node go through the network too.
+bool enabled() noexcept;
+
 /// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file.
 /// \param vcis lowered where shared memory is too small for that many rings.
 /// \param on_ring_size called with the number of lines of this process's rings, and of a peer's before the first use of them.
 bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t lines) noexcept, std::string& problem);
+/// Whether `start` published something that peers need; `meet` follows the fence.
+bool needs_fence() noexcept;
+bool meet(const sys::Bootstrap& job, std::string& problem);
 void stop() noexcept;
 
 namespace detail {

@@ -1,0 +1,468 @@
+// The network of a process: who is where, links and frames, sending.
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "proto/net_state.hpp"
+#include "sys/bootstrap/bootstrap.hpp"
+#include "sys/error.hpp"
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+#include "transport/ofi/library.hpp"
+#include "transport/ofi/provider.hpp"
+
+namespace heddle::net {
+
+bool detail::active = false;
+std::uint64_t job_key = 0;
+std::size_t frame_bytes = 0;
+std::uint64_t window = 1 << 20;
+
+namespace {
+
+HEDDLE_PARAM_SIZE(frame_size, "HEDDLE_NET_FRAME", 16 << 10, "largest network message that small ones are gathered into");
+HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_NET_EAGER", 8 << 10, "largest message that is sent over the network without waiting for its receive");
+HEDDLE_PARAM_SIZE(window_size, "HEDDLE_NET_WINDOW", 1 << 20,
+                  "bytes that a VCI sends to another over the network before that has said that they arrived; then messages wait for their receive");
+HEDDLE_PARAM_BOOL(gather, "HEDDLE_NET_GATHER", 1, "small messages to one peer that follow each other leave in one write");
+
+constexpr std::uint64_t frames_per_slab = 16;
+constexpr char card_version = 1;
+
+/// What a process publishes. The name follows.
+struct Card {
+  char version;
+  char reserved[3];
+  std::uint32_t vcis;
+  std::uint64_t key;       ///< rank 0's is the job's, where the launcher gave none
+  char provider[48];
+};
+
+struct KnownProcess {
+  std::uint32_t vcis;
+  std::string name;  ///< of its VCI 0
+};
+
+ofi::Choice choice;
+unsigned own_vcis = 1;
+bool card_put = false;
+std::uint64_t own_key = 0;
+std::unordered_map<ProcessIndex, KnownProcess>* known = nullptr;  // guarded by known_mutex
+std::mutex known_mutex;
+std::mutex open_mutex;
+ofi::Context* first_context = nullptr;  ///< of VCI 0, opened before the VCI exists so that its address can be published
+
+std::uint64_t hash(std::string_view text) noexcept {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93;
+  return value ^ value >> 32;
+}
+
+bool read_card(const sys::Bootstrap* job, ProcessIndex process, KnownProcess& out, std::uint64_t* key, std::string& problem) {
+  std::optional<std::string> text;
+  if (!sys::bootstrap::get(static_cast<int>(process), "net", text, problem)) return false;
+  Card card;
+  if (!text || text->size() <= sizeof card || (std::memcpy(&card, text->data(), sizeof card), card.version != card_version)) {
+    problem = "rank " + std::to_string(process) + " has published no network address: does it run another version of the library?";
+    return false;
+  }
+  card.provider[sizeof card.provider - 1] = 0;
+  if (choice.provider != card.provider) {
+    problem = "rank " + std::to_string(process) + " uses the network provider " + card.provider + ", this one " + choice.provider +
+              ": set HEDDLE_OFI_PROVIDER to one that all nodes have";
+    return false;
+  }
+  (void)job;
+  out.vcis = card.vcis ? card.vcis : 1;
+  out.name = text->substr(sizeof card);
+  if (key) *key = card.key;
+  return true;
+}
+
+const KnownProcess& process_of(ProcessIndex process) noexcept {
+  const std::lock_guard hold(known_mutex);
+  const auto found = known->find(process);
+  if (found != known->end()) return found->second;
+  KnownProcess read;
+  std::string problem;
+  if (!read_card(nullptr, process, read, nullptr, problem)) sys::fatal("cannot reach rank %u: %s", process, problem.c_str());
+  return known->emplace(process, std::move(read)).first->second;  // elements of the map stay where they are
+}
+
+std::uint64_t key_of(ProcessIndex process, unsigned lane) noexcept { return std::uint64_t{process} << 16 | lane; }
+
+void append_name(VciGuard& guard, Link& link, RecordKind kind, unsigned vci, std::string_view name) noexcept {
+  const NetworkName head{static_cast<std::uint16_t>(vci), static_cast<std::uint16_t>(name.size()), 0};
+  std::byte* to = append(guard, link, {0, 0, 0, kind, 0}, sizeof head + name.size());
+  std::memcpy(to, &head, sizeof head);
+  std::memcpy(to + sizeof head, name.data(), name.size());
+}
+
+Frame* new_frame(Net& net) noexcept {
+  if (!net.free_frames) {
+    const std::size_t each = (frame_bytes + 63) & ~std::size_t{63};
+    Net::Slab slab{};
+    slab.memory = static_cast<std::byte*>(std::aligned_alloc(4096, (each * frames_per_slab + 4095) & ~std::size_t{4095}));
+    slab.frames = new (std::nothrow) Frame[frames_per_slab];
+    if (!slab.memory || !slab.frames) sys::fatal("no memory for messages to the network");
+    if (net.context.registers_local() && !net.context.register_memory(slab.memory, each * frames_per_slab, FI_SEND, slab.registration))
+      sys::fatal("the network refuses to register memory: the limit of locked memory (`ulimit -l`) is too low");
+    for (std::uint64_t i = 0; i < frames_per_slab; ++i) {
+      Frame& frame = slab.frames[i];
+      frame.kind = ofi::Operation::Kind::send;
+      frame.data = slab.memory + i * each;
+      frame.descriptor = ofi::Context::descriptor(slab.registration);
+      frame.next = net.free_frames;
+      net.free_frames = &frame;
+    }
+    net.slabs.push_back(slab);
+  }
+  Frame* frame = net.free_frames;
+  net.free_frames = frame->next;
+  frame->next = nullptr;
+  frame->waiting = nullptr;
+  frame->bytes = sizeof(ofi::FrameHead);
+  return frame;
+}
+
+/// Ends the filling of the open frame; the sends in it are complete.
+void close_frame(VciGuard& guard, Link& link) noexcept {
+  Frame* frame = link.open;
+  if (!frame) return;
+  link.open = nullptr;
+  const ofi::FrameHead head{job_key, runtime.self, link.next_sequence++, frame->bytes, static_cast<std::uint16_t>(link.net->vci.index),
+                            ofi::frame_version, 0};
+  std::memcpy(frame->data, &head, sizeof head);
+  if (link.tail) link.tail->next = frame; else link.head = frame;
+  link.tail = frame;
+  for (Request* send = frame->waiting; send;) {
+    Request* following = send->next;
+    complete(*send, guard);
+    send = following;
+  }
+  frame->waiting = nullptr;
+}
+
+void mark_dirty(Link& link) noexcept {
+  if (link.dirty) return;
+  link.dirty = true;
+  link.net->dirty.push_back(&link);
+}
+
+bool is_counted(RecordKind kind) noexcept { return kind < RecordKind::hello; }
+
+Link& new_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
+  auto link = std::make_unique<Link>();
+  link->net = &net;
+  link->process = process;
+  link->vci = static_cast<std::uint16_t>(vci);
+  return *(net.links[key_of(process, vci)] = std::move(link));
+}
+
+}  // namespace
+
+void lost(const Link& link, const char* doing, int error) noexcept {
+  sys::fatal("the connection to rank %u was lost while %s (%s, %s: %s): the process has died, its host is down, or the network between "
+             "%s and it is cut", link.process, doing, choice.provider.c_str(), choice.interface.c_str(), ofi::error_text(error),
+             choice.address.empty() ? "this host" : choice.address.c_str());
+}
+
+Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept {
+  const auto found = net.by_lane.find(key_of(process, lane));
+  if (found != net.by_lane.end()) [[likely]] return *found->second;
+  const KnownProcess& peer = process_of(process);
+  const unsigned vci = lane < shm::lanes ? lane % peer.vcis : lane;
+  Link* link;
+  const auto existing = net.links.find(key_of(process, vci));
+  if (existing != net.links.end()) {
+    link = existing->second.get();
+  } else {
+    link = &new_link(net, process, vci);
+    link->greet = true;
+    if (vci == 0) {
+      link->address = net.context.insert(peer.name.data());
+      if (link->address == FI_ADDR_UNSPEC) lost(*link, "looking up its address", FI_EADDRNOTAVAIL);
+    }
+  }
+  net.by_lane[key_of(process, lane)] = link;
+  return *link;
+}
+
+namespace {
+
+/// Asks VCI 0 of the link's process for the link's address. The answer comes to this VCI.
+void ask_address(VciGuard& guard, Link& link) noexcept {
+  Link& first = link_to(*link.net, link.process, 0);
+  const std::uint32_t wanted = link.vci;
+  std::memcpy(append(guard, first, {0, 0, 0, RecordKind::where, 0}, sizeof wanted), &wanted, sizeof wanted);
+  flush_link(guard, first);
+}
+
+}  // namespace
+
+std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, std::size_t payload) noexcept {
+  Net& net = *link.net;
+  if (link.greet) [[unlikely]] {
+    link.greet = false;
+    append_name(guard, link, RecordKind::hello, net.vci.index, net.context.name());
+    if (link.address == FI_ADDR_UNSPEC) ask_address(guard, link);
+  }
+  const std::size_t room = ofi::record_room(payload);
+  if (link.open && link.open->bytes + room > frame_bytes) {
+    close_frame(guard, link);
+    flush_link(guard, link);
+  }
+  if (!link.open) link.open = new_frame(net);
+  Frame& frame = *link.open;
+  frame.link = &link;
+  std::byte* at = frame.data + frame.bytes;
+  Record* record = ofi::record_at(at);
+  record->context = head.context;
+  record->source = head.source;
+  record->tag = head.tag;
+  record->bytes = static_cast<std::uint32_t>(payload);
+  record->kind = head.kind;
+  record->reserved = 0;
+  record->lane = head.lane;
+  frame.bytes += static_cast<std::uint32_t>(room);
+  if (is_counted(head.kind)) link.sent += room;
+  if (payload % 8) std::memset(at + room - 8, 0, 8);  // the padding, or what was there before would leave the process
+  return record->payload;
+}
+
+bool flush_link(VciGuard& guard, Link& link) noexcept {
+  Net& net = *link.net;
+  close_frame(guard, link);
+  bool posted = false;
+  while (Frame* frame = link.head) {
+    if (link.address == FI_ADDR_UNSPEC) return posted;  // `here` makes it dirty again
+    Frame* const following = frame->next;
+    const int code = net.context.send(link.address, frame->data, frame->bytes, frame->descriptor, *frame);
+    if (code == -FI_EAGAIN) {
+      mark_dirty(link);
+      return posted;
+    }
+    if (code < 0) lost(link, "sending", code);
+    link.head = following;
+    if (!following) link.tail = nullptr;
+    frame->next = nullptr;
+    posted = true;
+    if (code == 1) {
+      frame->next = net.free_frames;
+      net.free_frames = frame;
+    } else {
+      ++link.posted;
+      ++net.under_way;
+    }
+  }
+  return posted;
+}
+
+bool send_appended(VciGuard& guard, Link& link) noexcept {
+  Net& net = *link.net;
+  // The first write since this VCI last made progress goes at once; what follows it waits for more, until the thread looks for anything
+  // (every wait, test and probe does), the frame is full, or the helper comes by.
+  if (!net.in_step && (link.epoch != net.epoch || !gather.value())) {
+    link.epoch = net.epoch;
+    flush_link(guard, link);
+    return true;
+  }
+  mark_dirty(link);
+  if (!net.in_step && !net.gathered.load(std::memory_order_relaxed)) {
+    net.gathered.store(true, std::memory_order_relaxed);
+    wake_helper_to_flush();
+  }
+  return false;
+}
+
+void push(VciGuard& guard, ProcessIndex process, unsigned lane, const proto::RecordHead& head, const void* payload,
+          std::uint32_t bytes) noexcept {
+  Link& link = link_to(net_of(guard.vci()), process, lane);
+  std::memcpy(append(guard, link, head, bytes), payload, bytes);
+  send_appended(guard, link);
+}
+
+bool flush(VciGuard& guard) noexcept {
+  Net* net = guard.vci().net.load(std::memory_order_relaxed);
+  if (net->dirty.empty()) return false;
+  std::vector<Link*> links;
+  links.swap(net->dirty);
+  bool sent = false;
+  for (Link* link : links) {
+    link->dirty = false;
+    sent |= flush_link(guard, *link);
+  }
+  net->gathered.store(false, std::memory_order_relaxed);
+  if (net->dirty.empty()) {  // keep the memory
+    links.clear();
+    net->dirty.swap(links);
+  }
+  return sent;
+}
+
+namespace {
+
+/// The record of a message of `send`. Its place must not exceed a frame.
+void append_message(VciGuard& guard, Link& link, Request& send) noexcept {
+  const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
+  const std::size_t extra = sync ? sizeof(AckTo) : 0;
+  std::byte* to = append(guard, link,
+                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, send.lane},
+                         send.capacity + extra);
+  if (sync) {
+    const AckTo ack{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    std::memcpy(to, &ack, sizeof ack);
+  }
+  if (send.datatype->contiguous) {
+    if (send.capacity) std::memcpy(to + extra, static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb, send.capacity);
+  } else {
+    PackCursor cursor;
+    pack(send.buffer, send.count, *send.datatype, cursor, to + extra, send.capacity);
+  }
+}
+
+void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
+  Transfer* t = proto::new_transfer(send);
+  auto* move = new (std::nothrow) Move;
+  if (!move) sys::fatal("no memory for a large message");
+  t->net = move;
+  move->link = &link;
+  t->bytes = send.capacity;
+  Offer offer{};
+  offer.request = reinterpret_cast<RequestToken>(&send);
+  offer.bytes = send.capacity;
+  offer.process = runtime.self;
+  Net& net = *link.net;
+  if (send.datatype->contiguous && send.capacity && net.context.reads()) {
+    const auto* bytes = static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb;
+    if (net.context.register_memory(bytes, send.capacity, FI_REMOTE_READ, move->memory)) {
+      offer.address = move->memory.base;
+      offer.heap = move->memory.key;
+      offer.copy = 1;  // there is a key
+    }
+  }
+  std::memcpy(append(guard, link, {send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, send.lane}, sizeof offer),
+              &offer, sizeof offer);
+  send_appended(guard, link);
+}
+
+}  // namespace
+
+void send(VciGuard& guard, Request& send, Address to) noexcept {
+  Link& link = link_to(net_of(guard.vci()), to.process, to.vci);
+  const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
+  if (send.capacity > proto::limits.net_eager || link.sent - link.acked > window) return send_offer(guard, link, send);
+  append_message(guard, link, send);
+  const bool posted = send_appended(guard, link);
+  if (sync) return;
+  if (posted || !link.open) return complete(send, guard);
+  send.next = link.open->waiting;
+  link.open->waiting = &send;
+}
+
+bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
+  const bool one_host = job.size == job.local_size;
+  if (job.size == 1 || (one_host && shm::enabled())) return true;
+  if (!ofi::choose(one_host, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem)) {
+    problem = (one_host ? "HEDDLE_SHM=0 asks for the network, but: " : "the job runs on several nodes, and has no network between them: ") + problem;
+    return false;
+  }
+  frame_bytes = static_cast<std::size_t>(frame_size.value()) & ~std::size_t{7};
+  if (frame_bytes < 1024) frame_bytes = 1024;
+  if (frame_bytes > choice.info->ep_attr->max_msg_size) frame_bytes = choice.info->ep_attr->max_msg_size & ~std::size_t{7};
+  const std::size_t largest = frame_bytes - sizeof(ofi::FrameHead) - ofi::record_room(sizeof(AckTo) + 8);
+  proto::limits.net_eager = static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value());
+  if (proto::limits.net_eager > largest) proto::limits.net_eager = largest;
+  window = static_cast<std::uint64_t>(window_size.value() < (1 << 14) ? 1 << 14 : window_size.value());
+
+  // Contexts are divided among the ranks of the node; VCIs above their number share.
+  const std::size_t contexts = choice.info->domain_attr->ep_cnt;
+  const auto share = contexts ? contexts / static_cast<std::size_t>(job.local_size) : vcis;
+  if (share < vcis) {
+    HEDDLE_NOTICE_ONCE("the network has %zu contexts for %d ranks on this node; each rank uses %zu instead of %u VCIs.", contexts,
+                       job.local_size, share ? share : 1, vcis);
+    vcis = share ? static_cast<unsigned>(share) : 1;
+  }
+  own_vcis = vcis;
+  first_context = new (std::nothrow) ofi::Context;
+  if (!first_context || !first_context->open(frame_bytes, true, problem)) return false;
+  known = new std::unordered_map<ProcessIndex, KnownProcess>;
+
+  Card card{};
+  card.version = card_version;
+  card.vcis = vcis;
+  if (getrandom(&own_key, sizeof own_key, 0) != sizeof own_key) own_key = hash(job.job_id + std::to_string(job.rank));
+  card.key = own_key;
+  std::snprintf(card.provider, sizeof card.provider, "%s", choice.provider.c_str());
+  std::string text(reinterpret_cast<const char*>(&card), sizeof card);
+  text += first_context->name();
+  return card_put = sys::bootstrap::put("net", text, problem);
+}
+
+bool needs_fence() noexcept { return card_put; }
+
+bool meet(const sys::Bootstrap& job, std::string& problem) {
+  if (!card_put) return true;
+  // Our own mpiexec names each job with 128 random bits, known to its ranks only. Elsewhere rank 0 has made a key.
+  const char* random_name = std::getenv("HEDDLE_JOB_ID");
+  if (random_name && job.job_id == random_name) {
+    job_key = hash(job.job_id);
+  } else if (job.rank == 0) {
+    job_key = own_key;
+  } else {
+    KnownProcess first;
+    if (!read_card(&job, 0, first, &job_key, problem)) return false;
+    known->emplace(0, std::move(first));
+  }
+  if (!start_helper(problem)) return false;
+  runtime.locks = true;
+  detail::active = true;
+  net_of(vci_of_lane(0));
+  return true;
+}
+
+Net& net_of(Vci& vci) noexcept {
+  if (Net* net = vci.net.load(std::memory_order_acquire)) [[likely]] return *net;  // pairs with the store below
+  const std::lock_guard hold(open_mutex);
+  if (Net* net = vci.net.load(std::memory_order_relaxed)) return *net;
+  std::unique_ptr<ofi::Context> context(vci.index == 0 ? std::exchange(first_context, nullptr) : nullptr);
+  if (!context) {
+    context.reset(new (std::nothrow) ofi::Context);
+    std::string problem = "no memory";
+    if (!context || !context->open(frame_bytes, true, problem)) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
+  }
+  auto* net = new (std::nothrow) Net(vci, std::move(context));
+  if (!net) sys::fatal("no memory for the network of VCI %u", vci.index);
+  vci.net.store(net, std::memory_order_release);
+  return *net;
+}
+
+void destroy(Vci& vci) noexcept { delete vci.net.exchange(nullptr, std::memory_order_relaxed); }
+
+Net::~Net() {
+  context_.reset();
+  for (Slab& slab : slabs) {
+    ofi::Context::deregister(slab.registration);
+    std::free(slab.memory);
+    delete[] slab.frames;
+  }
+}
+
+void stop() noexcept {
+  if (!detail::active) return;
+  stop_helper();
+  detail::active = false;
+}
+
+void close() noexcept {
+  delete std::exchange(first_context, nullptr);
+  ofi::close_fabric();
+}
+
+}  // namespace heddle::net

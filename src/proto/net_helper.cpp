@@ -1,0 +1,153 @@
+// The helper thread of a process with a network: it sends what was gathered when nobody else does for a while, and wakes sleepers when the
+// network has something. It sleeps when neither is wanted.
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "proto/net_state.hpp"
+#include "sync/futex.hpp"
+#include "sys/params.hpp"
+#include "vci/wait.hpp"
+
+namespace heddle::net {
+namespace {
+
+HEDDLE_PARAM_INT(gather_us, "HEDDLE_NET_GATHER_US", 100, "microseconds after which gathered messages leave though their sender does not call MPI");
+
+constexpr int quiet_ticks = 50;  ///< without anything gathered, after which the thread sleeps
+
+pthread_t thread;
+int event_fd = -1;
+bool running = false;
+// What is asked of the thread. Written by anyone, taken by the thread; a write to event_fd follows where it may sleep.
+std::atomic<bool> stopping{false}, watching{false}, flushing{false};
+
+void wake() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(event_fd, &one, sizeof one);  // fails only when it is full of wakes
+}
+
+/// As a sender of the node does that has put something into the ring of `vci`.
+void ring(unsigned vci) noexcept {
+  shm::Doorbell& doorbell = shm::header->doorbell;
+  if (!(doorbell.asleep.load(std::memory_order_acquire) >> vci & 1)) return;
+  doorbell.bell.fetch_add(1, std::memory_order_release);
+  sync::futex_wake_bits(doorbell.bell, shm::doorbell_bits(vci));
+}
+
+/// Sends what is gathered and was so at the last tick already. True if anything is gathered.
+bool flush_all() noexcept {
+  bool any = false;
+  for_each_vci([&](Vci& vci) {
+    Net* net = vci.net.load(std::memory_order_acquire);
+    if (!net || !net->gathered.load(std::memory_order_relaxed)) return;
+    any = true;
+    VciGuard guard(vci, VciGuard::Try{});
+    if (guard.held()) flush(guard);  // else its holder is inside MPI, and this comes again
+  });
+  return any;
+}
+
+void* run(void*) noexcept {
+  prctl(PR_SET_NAME, "heddle-net");
+  prctl(PR_SET_TIMERSLACK, 1);
+  std::vector<pollfd> fds;
+  std::vector<unsigned> vcis;  // of fds[1], fds[2], …
+  int quiet = 0;
+  while (!stopping.load(std::memory_order_acquire)) {
+    fds.assign(1, {event_fd, POLLIN, 0});
+    vcis.clear();
+    const bool watches = watching.load(std::memory_order_acquire);
+    if (watches)
+      for_each_vci([&](Vci& vci) {
+        Net* net = vci.net.load(std::memory_order_acquire);
+        if (net && net->context.wait_fd() >= 0) fds.push_back({net->context.wait_fd(), POLLIN, 0}), vcis.push_back(vci.index);
+      });
+    const timespec tick{0, static_cast<long>(gather_us.value() < 10 ? 10 : gather_us.value()) * 1000};
+    const bool flushes = flushing.load(std::memory_order_acquire);
+    ppoll(fds.data(), fds.size(), flushes ? &tick : nullptr, nullptr);
+    if (fds[0].revents) {
+      std::uint64_t wakes;
+      [[maybe_unused]] const auto taken = ::read(event_fd, &wakes, sizeof wakes);
+    }
+    for (std::size_t i = 1; i < fds.size(); ++i)
+      if (fds[i].revents) {
+        watching.store(false, std::memory_order_relaxed);
+        ring(vcis[i - 1]);
+      }
+    if (!flushes) continue;
+    if (flush_all()) quiet = 0;
+    else if (++quiet >= quiet_ticks) {
+      quiet = 0;
+      flushing.store(false, std::memory_order_seq_cst);
+      // A sender that gathered between our look and the store believed us awake.
+      if (flush_all()) flushing.store(true, std::memory_order_relaxed);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool start_helper(std::string& problem) noexcept {
+  event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  stopping.store(false, std::memory_order_relaxed);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals go to its own threads
+  const int code = event_fd < 0 ? errno : pthread_create(&thread, nullptr, run, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (code) problem = std::string("starting the network's helper thread: ") + std::strerror(code);
+  return running = code == 0;
+}
+
+void stop_helper() noexcept {
+  if (!running) return;
+  stopping.store(true, std::memory_order_release);
+  wake();
+  pthread_join(thread, nullptr);
+  ::close(event_fd);
+  running = false;
+}
+
+void wake_helper_to_flush() noexcept {
+  // Sequential consistency pairs with the thread's store before its last look: one of us sees the other.
+  if (!flushing.exchange(true, std::memory_order_seq_cst)) wake();
+}
+
+void wake_helper_to_watch() noexcept {
+  if (!watching.exchange(true, std::memory_order_acq_rel)) wake();
+}
+
+void sleep(std::uint32_t ticket, std::uint32_t bits, long limit) noexcept {
+  bool has_fd = true, ready = false;
+  std::vector<pollfd> fds;
+  for_each_vci([&](Vci& vci) {
+    Net* net = vci.net.load(std::memory_order_acquire);
+    if (!net) return;
+    VciGuard guard(vci, VciGuard::Try{});
+    if (!guard.held()) ready = true;  // somebody is at work there
+    else if (net->context.wait_fd() < 0) has_fd = false;
+    else if (!net->context.may_sleep()) ready = true;
+    else fds.push_back({net->context.wait_fd(), POLLIN, 0});
+  });
+  if (ready) return;
+  if (!has_fd) limit = limit < 500'000 ? limit : 500'000;
+  if (!runtime.threads && (!shm::enabled() || runtime.local_size == 1)) {
+    // Nobody but the network can have something for us.
+    const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
+    ppoll(fds.data(), fds.size(), &time, nullptr);
+    return;
+  }
+  if (has_fd) wake_helper_to_watch();
+  sync::futex_wait_bits(shm::header->doorbell.bell, ticket, bits, limit);
+}
+
+}  // namespace heddle::net

@@ -1,0 +1,200 @@
+// What arrives from the network: completions, frames, and the records that are for the network part itself.
+#include <cerrno>
+
+#include "proto/net_state.hpp"
+#include "sys/log.hpp"
+#include "vci/protocol.hpp"
+
+namespace heddle::net {
+namespace {
+
+constexpr int events_per_step = 8;  ///< bounds a step: each is at most one frame
+
+template <typename T>
+T read(const Record& record) noexcept {
+  T value;
+  std::memcpy(&value, record.payload, sizeof value);
+  return value;
+}
+
+Link* find_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
+  const auto found = net.links.find(std::uint64_t{process} << 16 | vci);
+  return found == net.links.end() ? nullptr : found->second.get();
+}
+
+/// Gives the link its address from a `hello` or `here`, and sends what waited for it.
+void learn_address(VciGuard& guard, Link& link, const Record& record) noexcept {
+  if (link.address != FI_ADDR_UNSPEC) return;
+  link.address = link.net->context.insert(record.payload + sizeof(NetworkName));
+  if (link.address == FI_ADDR_UNSPEC) lost(link, "looking up its address", EADDRNOTAVAIL);
+  flush_link(guard, link);
+}
+
+/// Tells the peer how much has arrived.
+void tell(VciGuard& guard, Link& link, RecordKind kind) noexcept {
+  link.told = link.received;
+  std::memcpy(append(guard, link, {0, 0, 0, kind, 0}, sizeof link.told), &link.told, sizeof link.told);
+  send_appended(guard, link);
+}
+
+/// The peer wants to know where our VCI `index` is.
+void answer_where(VciGuard& guard, Link& link, std::uint32_t index) noexcept {
+  Net& asked = net_of(vci_of_lane(index));
+  const std::string_view name = asked.context.name();
+  const NetworkName head{static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(name.size()), 0};
+  std::byte* to = append(guard, link, {0, 0, 0, RecordKind::here, 0}, sizeof head + name.size());
+  std::memcpy(to, &head, sizeof head);
+  std::memcpy(to + sizeof head, name.data(), name.size());
+  send_appended(guard, link);
+}
+
+void handle_control(VciGuard& guard, Link& link, const Record& record) noexcept {
+  switch (record.kind) {
+    case RecordKind::hello: return learn_address(guard, link, record);
+    case RecordKind::where: return answer_where(guard, link, read<std::uint32_t>(record));
+    case RecordKind::here: {
+      const auto name = read<NetworkName>(record);
+      if (Link* wanted = find_link(*link.net, link.process, name.vci)) learn_address(guard, *wanted, record);
+      return;
+    }
+    case RecordKind::credit: link.acked = read<std::uint64_t>(record); return;
+    case RecordKind::closing:
+      link.acked = read<std::uint64_t>(record);
+      link.peer_closing = true;
+      return tell(guard, link, RecordKind::credit);
+    default: return;
+  }
+}
+
+/// Messages that are not this job's: a port scanner, another job's process with an old address. Never acted on.
+void refuse(ofi::Verdict verdict, std::size_t bytes) noexcept {
+  HEDDLE_NOTICE_ONCE("a network message of %zu bytes, %s, was ignored: something that does not belong to this job reaches its ports "
+                     "(further ones are ignored silently)", bytes, ofi::verdict_text(verdict));
+}
+
+void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes) noexcept {
+  const ofi::Verdict verdict = ofi::check_frame(data, bytes, job_key, static_cast<std::uint32_t>(runtime.size));
+  if (verdict != ofi::Verdict::good) return refuse(verdict, bytes);
+  ofi::FrameHead head;
+  std::memcpy(&head, data, sizeof head);
+  Link* link = find_link(net, head.process, head.vci);
+  if (!link) {
+    auto made = std::make_unique<Link>();
+    link = made.get();
+    link->net = &net;
+    link->process = head.process;
+    link->vci = head.vci;
+    net.links[std::uint64_t{head.process} << 16 | head.vci] = std::move(made);
+  }
+  if (head.sequence != link->expected)
+    sys::fatal("network messages of rank %u were lost or repeated (number %u came, %u was due): the provider does not keep its "
+               "promise of reliable order", head.process, head.sequence, link->expected);
+  ++link->expected;
+  for (std::size_t at = sizeof head; at < bytes;) {
+    Record& record = *ofi::record_at(data + at);
+    const std::size_t room = ofi::record_room(record.bytes);
+    if (record.kind >= RecordKind::hello) {
+      handle_control(guard, *link, record);
+    } else {
+      link->received += room;
+      link->peer_closing = false;
+      proto::handle_record(guard, record);
+    }
+    at += room;
+  }
+  if (link->received - link->told >= window / 4) {
+    if (guard.vci().holding) net.withheld = true;
+    else tell(guard, *link, RecordKind::credit);
+  }
+}
+
+void handle_event(VciGuard& guard, Net& net, const ofi::Event& event) noexcept {
+  if (!event.operation) return;
+  switch (event.operation->kind) {
+    case ofi::Operation::Kind::receive:
+      if (event.error) {
+        HEDDLE_NOTICE_ONCE("an incoming network message failed: %s", strerror(event.error));
+        return;
+      }
+      return handle_frame(guard, net, event.data, event.bytes);
+    case ofi::Operation::Kind::send: {
+      auto& frame = *static_cast<Frame*>(event.operation);
+      Link& link = *frame.link;
+      --link.posted;
+      --net.under_way;
+      if (event.error && !link.peer_closing) lost(link, "sending", event.error);
+      frame.next = net.free_frames;
+      net.free_frames = &frame;
+      return;
+    }
+    case ofi::Operation::Kind::read: {
+      auto& piece = *static_cast<ReadPiece*>(event.operation);
+      if (event.error) lost(*piece.transfer->net->link, "reading a large message", event.error);
+      return handle_read(guard, net, piece);
+    }
+  }
+}
+
+/// After too much was kept unasked: tell everybody that they may send again.
+void give_withheld_credit(VciGuard& guard, Net& net) noexcept {
+  net.withheld = false;
+  for (auto& entry : net.links)
+    if (entry.second->received != entry.second->told) tell(guard, *entry.second, RecordKind::credit);
+}
+
+}  // namespace
+
+bool poll(VciGuard& guard) noexcept {
+  Net& net = *guard.vci().net.load(std::memory_order_relaxed);
+  ++net.epoch;
+  net.in_step = true;
+  bool worked = net.dirty.empty() ? false : flush(guard);
+  ofi::Event events[events_per_step];
+  const int n = net.context.poll(events, events_per_step);
+  if (n < 0) sys::fatal("the network's completion queue failed: %s", strerror(-n));
+  for (int i = 0; i < n; ++i) handle_event(guard, net, events[i]);
+  worked |= n > 0;
+  if (net.withheld && !guard.vci().holding) give_withheld_credit(guard, net);
+  if (net.reads_head) worked |= issue_reads(guard, net);
+  net.in_step = false;
+  return worked;
+}
+
+namespace {
+
+template <typename Action>
+void for_each_net(Action&& action) noexcept {
+  for_each_vci([&](Vci& vci) {
+    if (!vci.net.load(std::memory_order_acquire)) return;
+    VciGuard guard(vci);
+    action(guard, *vci.net.load(std::memory_order_relaxed));
+  });
+}
+
+}  // namespace
+
+void begin_finish() noexcept {
+  if (!active()) return;
+  for_each_net([](VciGuard& guard, Net& net) {
+    std::vector<Link*> links;
+    for (auto& entry : net.links) links.push_back(entry.second.get());
+    for (Link* link : links)
+      if (link->sent != link->acked || link->received != link->told) tell(guard, *link, RecordKind::closing);
+    flush(guard);
+  });
+}
+
+bool finished() noexcept {
+  if (!active()) return true;
+  bool all = true;
+  for_each_net([&](VciGuard&, Net& net) {
+    if (!net.dirty.empty() || net.under_way) all = false;
+    for (const auto& entry : net.links) {
+      const Link& link = *entry.second;
+      if (link.head || link.open || (link.sent > link.acked && !link.peer_closing)) all = false;
+    }
+  });
+  return all;
+}
+
+}  // namespace heddle::net

@@ -1,0 +1,120 @@
+// What the network part keeps. Private to proto/net*.cpp. docs/design/ofi.md
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proto/net.hpp"
+#include "proto/protocol_state.hpp"
+#include "transport/ofi/context.hpp"
+#include "transport/ofi/frame.hpp"
+
+namespace heddle::net {
+
+struct Link;
+struct Net;
+
+/// One network message being filled or under way.
+struct Frame : ofi::Operation {
+  Link* link = nullptr;
+  Frame* next = nullptr;
+  void* descriptor = nullptr;
+  Request* waiting = nullptr;  ///< sends whose bytes lie here, complete when the frame is closed; by Request::next, last first
+  std::uint32_t bytes = 0;     ///< filled
+  std::byte* data = nullptr;
+};
+
+/// What a VCI of this process knows of a VCI of another with which it exchanges messages.
+struct Link {
+  Net* net = nullptr;
+  ProcessIndex process = 0;
+  std::uint16_t vci = 0;
+  bool greet = false;            ///< our first frame must carry our address
+  bool dirty = false;            ///< in Net::dirty
+  bool peer_closing = false;     ///< it waits in MPI_Finalize for what it has sent
+  fi_addr_t address = FI_ADDR_UNSPEC;  ///< not known yet: frames wait
+  std::uint32_t next_sequence = 0, expected = 0;
+  std::uint32_t epoch = 0;       ///< Net::epoch of the last write that was not gathered
+  std::uint64_t sent = 0, acked = 0;      ///< bytes of records that the peer confirms
+  std::uint64_t received = 0, told = 0;   ///< the same the other way round
+  Frame* open = nullptr;         ///< being filled
+  Frame *head = nullptr, *tail = nullptr;  ///< closed, in order, not posted
+  std::uint32_t posted = 0;      ///< writes under way
+};
+
+/// A read of remote memory under way.
+struct ReadPiece : ofi::Operation {
+  Transfer* transfer = nullptr;
+  std::uint64_t bytes = 0;
+  ReadPiece* next = nullptr;
+};
+
+/// The network part of a large message.
+struct Move {
+  Link* link = nullptr;
+  ofi::Registration memory;      ///< of the buffer at this end
+  std::uint64_t remote = 0, key = 0;
+  std::uint64_t issued = 0;      ///< bytes asked for
+  std::uint32_t in_flight = 0;   ///< reads
+  Transfer* next = nullptr;      ///< in Net::reads
+};
+
+/// The network of one VCI. Guarded by the VCI, but for what is atomic.
+struct Net {
+  Net(Vci& v, std::unique_ptr<ofi::Context> c) noexcept : vci(v), context(*c), context_(std::move(c)) {}
+  ~Net();
+
+  Vci& vci;
+  ofi::Context& context;
+  std::unordered_map<std::uint64_t, Link*> by_lane;  ///< process << 16 | lane, as senders ask
+  std::unordered_map<std::uint64_t, std::unique_ptr<Link>> links;  ///< process << 16 | the peer's VCI
+  std::vector<Link*> dirty;     ///< with frames to send
+  Frame* free_frames = nullptr;
+  ReadPiece* free_pieces = nullptr;
+  struct Slab {
+    std::byte* memory;
+    ofi::Registration registration;
+    Frame* frames;
+  };
+  std::vector<Slab> slabs;
+  Transfer *reads_head = nullptr, *reads_tail = nullptr;  ///< with pieces to ask for
+  std::uint32_t epoch = 1;      ///< counts progress steps
+  bool in_step = false;         ///< inside a progress step: replies leave together at its end
+  bool withheld = false;        ///< credit was kept back because too much is kept here unasked
+  std::uint32_t under_way = 0;  ///< posted frames and reads
+  std::atomic<bool> gathered{false};  ///< the helper thread looks; relaxed, it takes the VCI before it acts
+
+ private:
+  std::unique_ptr<ofi::Context> context_;
+};
+
+extern std::uint64_t job_key;
+extern std::size_t frame_bytes;
+extern std::uint64_t window;
+
+/// The VCI's network, opened on first use. Ends the job when that fails.
+Net& net_of(Vci& vci) noexcept;
+Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept;
+
+/// Room for a record of `payload` bytes behind what the link sends already: the payload's place. Bytes count once `send_appended` is called.
+std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, std::size_t payload) noexcept;
+/// Posts what was appended, or leaves it to be gathered with more. True when it was posted (or given to the provider's queue).
+bool send_appended(VciGuard& guard, Link& link) noexcept;
+bool flush_link(VciGuard& guard, Link& link) noexcept;
+
+void handle_read(VciGuard& guard, Net& net, ReadPiece& piece) noexcept;
+bool issue_reads(VciGuard& guard, Net& net) noexcept;
+
+/// Ends the job: the peer cannot be reached any more.
+[[noreturn]] void lost(const Link& link, const char* doing, int error) noexcept;
+
+/// The thread that sends what was gathered when nobody else does, and that wakes sleepers when the network has something.
+bool start_helper(std::string& problem) noexcept;
+void stop_helper() noexcept;
+/// Makes it look at gathered messages soon.
+void wake_helper_to_flush() noexcept;
+void wake_helper_to_watch() noexcept;
+
+}  // namespace heddle::net

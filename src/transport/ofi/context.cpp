@@ -1,0 +1,233 @@
+#include "transport/ofi/context.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "sys/params.hpp"
+#include "transport/ofi/library.hpp"
+
+namespace heddle::ofi {
+namespace {
+
+HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 128 << 10, "bytes of each of the four buffers in which a VCI receives from the network");
+
+constexpr int shared_buffers = 4;   ///< that many messages share
+constexpr int single_buffers = 64;  ///< where each message needs its own
+
+fi_info* chosen = nullptr;
+fid_fabric* fabric = nullptr;
+std::mutex open_mutex;  ///< opening is rare, and providers keep lists of their own
+
+template <typename Fid>
+void close_fid(Fid*& object) noexcept {
+  if (object) fi_close(&object->fid);
+  object = nullptr;
+}
+
+}  // namespace
+
+bool open_fabric(fi_info* info, std::string& problem) {
+  const Library* library = load(problem);
+  if (!library) return false;
+  chosen = info;
+  // Asked for again, because providers name the weakest rule that they follow and take the stronger one that they were given.
+  chosen->domain_attr->threading = FI_THREAD_DOMAIN;
+  if (const int code = library->fabric(chosen->fabric_attr, &fabric, nullptr)) {
+    problem = std::string("opening the network ") + chosen->fabric_attr->name + ": " + error_text(code);
+    return false;
+  }
+  return true;
+}
+
+void close_fabric() noexcept { close_fid(fabric); }
+
+bool Context::fail(const char* what, long code, std::string& problem) {
+  problem = std::string("the network provider ") + info_->fabric_attr->prov_name + " on " + info_->domain_attr->name + ": " + what +
+            ": " + error_text(code);
+  close();
+  return false;
+}
+
+bool Context::open(std::size_t largest, bool wait, std::string& problem) {
+  const std::lock_guard hold(open_mutex);
+  info_ = chosen;
+  largest_ = largest;
+  int code = fi_domain(fabric, info_, &domain_, nullptr);
+  if (code) return fail("opening a domain", code, problem);
+
+  const std::uint64_t mode = static_cast<std::uint64_t>(info_->domain_attr->mr_mode);
+  registers_local_ = mode & FI_MR_LOCAL;
+  own_keys_ = !(mode & FI_MR_PROV_KEY);
+  virtual_addresses_ = mode & FI_MR_VIRT_ADDR;
+  bind_memory_ = mode & FI_MR_ENDPOINT;
+  inject_ = info_->tx_attr->inject_size;
+  reads_ = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
+  largest_read_ = info_->ep_attr->max_msg_size;
+
+  fi_cq_attr cq{};
+  cq.format = FI_CQ_FORMAT_DATA;
+  cq.size = info_->tx_attr->size + info_->rx_attr->size;
+  cq.wait_obj = wait ? FI_WAIT_FD : FI_WAIT_NONE;
+  code = fi_cq_open(domain_, &cq, &queue_, nullptr);
+  if (code && wait) {
+    cq.wait_obj = FI_WAIT_NONE;
+    code = fi_cq_open(domain_, &cq, &queue_, nullptr);
+  }
+  if (code) return fail("opening a completion queue", code, problem);
+  wait_fd_ = -1;
+  if (cq.wait_obj == FI_WAIT_FD && fi_control(&queue_->fid, FI_GETWAIT, &wait_fd_)) wait_fd_ = -1;
+
+  fi_av_attr av{};
+  av.type = info_->domain_attr->av_type == FI_AV_UNSPEC ? FI_AV_MAP : info_->domain_attr->av_type;
+  code = fi_av_open(domain_, &av, &addresses_, nullptr);
+  if (code && av.type == FI_AV_MAP) {
+    av.type = FI_AV_TABLE;
+    code = fi_av_open(domain_, &av, &addresses_, nullptr);
+  }
+  if (code) return fail("opening an address vector", code, problem);
+
+  if ((code = fi_endpoint(domain_, info_, &endpoint_, nullptr))) return fail("opening an endpoint", code, problem);
+  if ((code = fi_ep_bind(endpoint_, &addresses_->fid, 0))) return fail("binding the address vector", code, problem);
+  if ((code = fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV))) return fail("binding the completion queue", code, problem);
+  if ((code = fi_enable(endpoint_))) return fail("enabling the endpoint", code, problem);
+  multi_ = info_->caps & FI_MULTI_RECV && !fi_setopt(&endpoint_->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &largest, sizeof largest);
+
+  char name[512];
+  std::size_t length = sizeof name;
+  if ((code = fi_getname(&endpoint_->fid, name, &length))) return fail("asking for the endpoint's address", code, problem);
+  name_.assign(name, length);
+  return post_all(problem);
+}
+
+bool Context::post_all(std::string& problem) {
+  const int count = multi_ ? shared_buffers : single_buffers;
+  std::size_t each = multi_ ? static_cast<std::size_t>(receive_size.value()) : largest_;
+  if (each < 2 * largest_ && multi_) each = 2 * largest_;
+  each = (each + 63) & ~std::size_t{63};
+  receive_memory_ = static_cast<std::byte*>(std::aligned_alloc(4096, (each * static_cast<std::size_t>(count) + 4095) & ~std::size_t{4095}));
+  if (!receive_memory_) return fail("memory to receive in", FI_ENOMEM, problem);
+  if (registers_local_ && !register_memory(receive_memory_, each * static_cast<std::size_t>(count), FI_RECV, receive_registration_))
+    return fail("registering memory to receive in (is the limit of locked memory, `ulimit -l`, too low?)", FI_ENOMEM, problem);
+  for (int i = 0; i < count; ++i) {
+    auto* buffer = new (std::nothrow) Receive;
+    if (!buffer) return fail("memory to receive in", FI_ENOMEM, problem);
+    buffer->kind = Operation::Kind::receive;
+    buffer->memory = receive_memory_ + static_cast<std::size_t>(i) * each;
+    buffer->bytes = each;
+    receives_.push_back(buffer);
+    if (!post(*buffer)) return fail("posting a receive", FI_EAGAIN, problem);
+  }
+  return true;
+}
+
+bool Context::post(Receive& buffer) noexcept {
+  const iovec where{buffer.memory, buffer.bytes};
+  void* descriptor = Context::descriptor(receive_registration_);
+  fi_msg message{};
+  message.msg_iov = &where;
+  message.desc = &descriptor;
+  message.iov_count = 1;
+  message.addr = FI_ADDR_UNSPEC;
+  message.context = static_cast<Operation*>(&buffer);
+  return fi_recvmsg(endpoint_, &message, multi_ ? FI_MULTI_RECV : 0) == 0;
+}
+
+void Context::close() noexcept {
+  close_fid(endpoint_);
+  deregister(receive_registration_);
+  close_fid(queue_);
+  close_fid(addresses_);
+  close_fid(domain_);
+  for (Receive* buffer : receives_) delete buffer;
+  receives_.clear();
+  to_post_.clear();
+  std::free(receive_memory_);
+  receive_memory_ = nullptr;
+  wait_fd_ = -1;
+}
+
+fi_addr_t Context::insert(const void* name) noexcept {
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  return fi_av_insert(addresses_, name, 1, &address, 0, nullptr) == 1 ? address : FI_ADDR_UNSPEC;
+}
+
+int Context::send(fi_addr_t to, const void* data, std::size_t bytes, void* descriptor, Operation& operation) noexcept {
+  if (bytes <= inject_) {
+    const auto code = fi_inject(endpoint_, data, bytes, to);
+    return code ? static_cast<int>(code) : 1;
+  }
+  return static_cast<int>(fi_send(endpoint_, data, bytes, descriptor, to, &operation));
+}
+
+int Context::read(fi_addr_t from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+                  Operation& operation) noexcept {
+  return static_cast<int>(fi_read(endpoint_, to, bytes, descriptor, from, address, key, &operation));
+}
+
+int Context::poll(Event* events, int n) noexcept {
+  if (!to_post_.empty()) [[unlikely]] {
+    std::vector<Receive*> again;
+    for (Receive* buffer : to_post_)
+      if (!post(*buffer)) again.push_back(buffer);
+    to_post_.swap(again);
+  }
+  fi_cq_data_entry entries[16];
+  const auto got = fi_cq_read(queue_, entries, static_cast<std::size_t>(n < 16 ? n : 16));
+  if (got == -FI_EAGAIN) return 0;
+  if (got == -FI_EAVAIL) {
+    fi_cq_err_entry failed{};
+    if (fi_cq_readerr(queue_, &failed, 0) <= 0) return 0;
+    auto* operation = static_cast<Operation*>(failed.op_context);
+    events[0] = {operation, failed.flags, 0, nullptr, failed.err ? failed.err : FI_EIO};
+    if (operation && operation->kind == Operation::Kind::receive) {
+      // A cancelled or truncated receive; its buffer may still hold earlier messages only where several share it.
+      to_post_.push_back(static_cast<Receive*>(operation));
+    }
+    return 1;
+  }
+  if (got < 0) return static_cast<int>(got);
+  int found = 0;
+  for (int i = 0; i < got; ++i) {
+    const fi_cq_data_entry& entry = entries[i];
+    auto* operation = static_cast<Operation*>(entry.op_context);
+    if (!operation) continue;
+    if (operation->kind == Operation::Kind::receive) {
+      auto* buffer = static_cast<Receive*>(operation);
+      if (!multi_ || entry.flags & FI_MULTI_RECV) to_post_.push_back(buffer);  // posted again when its messages are handled
+      if (multi_ && !(entry.flags & FI_RECV)) continue;                        // the notice alone
+      events[found++] = {operation, entry.flags, entry.len, multi_ ? static_cast<std::byte*>(entry.buf) : buffer->memory, 0};
+    } else {
+      events[found++] = {operation, entry.flags, entry.len, nullptr, 0};
+    }
+  }
+  return found;
+}
+
+bool Context::register_memory(const void* address, std::size_t bytes, std::uint64_t access, Registration& registration) noexcept {
+  registration = {};
+  if (fi_mr_reg(domain_, address, bytes, access, 0, own_keys_ ? next_key_++ : 0, 0, &registration.mr, nullptr)) {
+    registration.mr = nullptr;
+    return false;
+  }
+  if (bind_memory_ && (fi_mr_bind(registration.mr, &endpoint_->fid, 0) || fi_mr_enable(registration.mr))) {
+    deregister(registration);
+    return false;
+  }
+  registration.key = fi_mr_key(registration.mr);
+  registration.base = virtual_addresses_ ? reinterpret_cast<std::uint64_t>(address) : 0;
+  return registration.key != FI_KEY_NOTAVAIL;
+}
+
+void Context::deregister(Registration& registration) noexcept {
+  close_fid(registration.mr);
+  registration = {};
+}
+
+bool Context::may_sleep() noexcept {
+  fid* waited = &queue_->fid;
+  return fi_trywait(fabric, &waited, 1) == 0;
+}
+
+}  // namespace heddle::ofi

@@ -1,0 +1,54 @@
+#include "transport/ofi/library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <mutex>
+
+#include "sys/params.hpp"
+
+namespace heddle::ofi {
+namespace {
+
+HEDDLE_PARAM_TEXT(library_name, "HEDDLE_OFI_LIBRARY", "libfabric.so.1",
+                  "the libfabric to load when a network is needed: a file name, or a path");
+
+std::mutex load_mutex;
+Library* loaded = nullptr;  // guarded by load_mutex; never freed
+
+template <typename Function>
+bool resolve(void* handle, const char* name, Function& function) noexcept {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+const Library* load(std::string& problem) {
+  const std::lock_guard hold(load_mutex);
+  if (loaded) return loaded;
+  void* handle = dlopen(library_name.text(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    problem = std::string("libfabric cannot be loaded: ") + dlerror() +
+              ". Install it (Debian: libfabric1), or name it in HEDDLE_OFI_LIBRARY";
+    return nullptr;
+  }
+  auto* library = new Library;
+  if (!resolve(handle, "fi_getinfo", library->getinfo) || !resolve(handle, "fi_freeinfo", library->freeinfo) ||
+      !resolve(handle, "fi_dupinfo", library->dupinfo) || !resolve(handle, "fi_fabric", library->fabric) ||
+      !resolve(handle, "fi_strerror", library->strerror) || !resolve(handle, "fi_version", library->version)) {
+    problem = std::string(library_name.text()) + " is not a libfabric: " + dlerror();
+    delete library;
+    return nullptr;
+  }
+  link_map* map = nullptr;
+  library->path = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name ? map->l_name : library_name.text();
+  return loaded = library;
+}
+
+const char* error_text(long code) noexcept {
+  const std::lock_guard hold(load_mutex);
+  return loaded ? loaded->strerror(static_cast<int>(code < 0 ? -code : code)) : "libfabric is not loaded";
+}
+
+}  // namespace heddle::ofi

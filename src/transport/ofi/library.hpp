@@ -1,0 +1,30 @@
+// libfabric, loaded at run time: a job that needs no network runs where it is not installed.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <string>
+
+namespace heddle::ofi {
+
+/// The functions of libfabric that are symbols; all others are reached through the objects that these make.
+/// Structures are allocated by the library (`fi_dupinfo(nullptr)`), so that one with longer structures than the headers
+/// we were built with (2.x) works as well.
+struct Library {
+  decltype(&::fi_getinfo) getinfo = nullptr;
+  decltype(&::fi_freeinfo) freeinfo = nullptr;
+  decltype(&::fi_dupinfo) dupinfo = nullptr;
+  decltype(&::fi_fabric) fabric = nullptr;
+  decltype(&::fi_strerror) strerror = nullptr;
+  decltype(&::fi_version) version = nullptr;
+  std::string path;  ///< of the file that was loaded
+};
+
+/// Loads libfabric (parameter HEDDLE_OFI_LIBRARY) on the first call; nullptr with a text for the user when it is not there.
+/// Thread-safe. The library stays loaded until the process ends.
+const Library* load(std::string& problem);
+
+/// The text of a libfabric error code (either sign).
+const char* error_text(long code) noexcept;
+
+}  // namespace heddle::ofi

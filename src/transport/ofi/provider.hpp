@@ -1,0 +1,31 @@
+// Which provider of libfabric, and which address of this host, carry the job's messages.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <string>
+#include <vector>
+
+namespace heddle::ofi {
+
+/// What was chosen. `info` is owned and lives until the process ends.
+struct Choice {
+  fi_info* info = nullptr;
+  std::string provider;   ///< "tcp;ofi_rxm"
+  std::string interface;  ///< the provider's name for it: "eth0", "mlx5_0"
+  std::string address;    ///< as a person reads it; empty when the provider has no such form
+  std::string why;        ///< one sentence
+};
+
+/// One thing that libfabric offered, and whether it was taken.
+struct Offered {
+  std::string provider, interface, address;
+  std::string verdict;  ///< "chosen", or why not
+};
+
+/// Looks at what there is. \param one_host all ranks are on this host, so that the loopback interface will do.
+/// Parameters: HEDDLE_OFI_PROVIDER, HEDDLE_NET. False: `problem` says the cause and the remedy. `offered` (may be null) gets all that
+/// was looked at, also on failure.
+bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::string& problem);
+
+}  // namespace heddle::ofi
