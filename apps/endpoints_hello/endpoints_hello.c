@@ -13,15 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int provided, process, wrong = 0;
   int threads = argc == 3 && strcmp(argv[1], "--threads") == 0 ? atoi(argv[2]) : omp_get_max_threads();
-  MPI_Comm *endpoints = NULL;
+  MPI_Comm* endpoints = NULL;
 
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &process);
   if (provided < MPI_THREAD_MULTIPLE || threads < 1) {
-    if (process == 0) fprintf(stderr, "usage: endpoints_hello [--threads N], with an MPI that has MPI_THREAD_MULTIPLE\n");
+    if (process == 0)
+      fprintf(stderr, "usage: endpoints_hello [--threads N], with an MPI that has MPI_THREAD_MULTIPLE\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
 
@@ -50,8 +51,8 @@ int main(int argc, char **argv) {
     /* All threads of all processes in one collective. */
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, mine);
 
-    printf("Hello from rank %d of %d: thread %d of process %d. On my left is %d, and our ranks add up to %d.\n", rank, size,
-           thread, process, left, sum);
+    printf("Hello from rank %d of %d: thread %d of process %d. On my left is %d, and our ranks add up to %d.\n", rank,
+           size, thread, process, left, sum);
     wrong = left != (rank + size - 1) % size || sum != size * (size - 1) / 2;
     MPI_Comm_free(&mine);
   }

@@ -95,9 +95,9 @@ class Communicators {
   std::vector<MPI_Comm> rows_[2], columns_[2];
 };
 
-/// The endpoints of the mode of this name: a rank for each thread at an edge of its process, none for those inside. Where
-/// Communicators takes two sets a direction and a rule for who uses which, here the thread on the other side has a rank.
-/// Source: the same paper, figure 20.
+/// The endpoints of the mode of this name: a rank for each thread at an edge of its process, none for those inside.
+/// Where Communicators takes two sets a direction and a rule for who uses which, here the thread on the other side has
+/// a rank. Source: the same paper, figure 20.
 class Endpoints {
  public:
   /// Collective over MPI_COMM_WORLD. Makes none for the other modes.

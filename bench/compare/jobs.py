@@ -447,6 +447,22 @@ def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
                 group=group,
                 **target,
             )
+    # Paper 004's figure 12 from the other side: what locks and atomics cost where nobody contends for them.
+    group = "Thread safety: the message rate of ranks only, with MPI_THREAD_MULTIPLE"
+    for threads in counts:
+        name = f"mt-safety-{threads}"
+        mt(name, "everywhere", threads, "rate", "--sizes=8", "--thread=multiple", f"--seconds={seconds}")
+        row(
+            f"mt.safety.{threads}",
+            f"{2 * threads} ranks, MULTIPLE",
+            "M/s",
+            "higher",
+            name,
+            "rate/8",
+            own_row=f"mt.rate.everywhere.{threads}",
+            own_ratio=0.9,
+            group=group,
+        )
     # By size: for two threads, and for as many as there are cores for both ranks (papers 000, figures 5 and 6; 004, 11).
     sizes = [8, 64, 512, 4096, 32768, 262144, 1048576]
     for threads in sorted({2, max(2, cores // 2)}):

@@ -154,6 +154,11 @@ def plots_html(data):
         )
     all_modes("Heddle, all modes: latency of all pairs at once", r"mt\.lat\.%s\.(\d+)", "threads (pairs)", "µs", y_log=True)
     all_modes("Heddle, all modes: many senders, one receiver", r"mt\.incast\.%s\.(\d+)", "senders")
+    safety = {"everywhere": r"mt\.rate\.everywhere\.(\d+)", "shared": r"mt\.safety\.(\d+)", "own": r"mt\.rate\.own\.(\d+)"}
+    series = {mode: series_of(data, pattern).get("heddle", []) for mode, pattern in safety.items()}
+    safety_names = {"everywhere": "ranks, SINGLE", "shared": "ranks, MULTIPLE", "own": "threads"}
+    title = "Heddle: what thread safety costs"
+    figures.append(plot.lines(title, series, safety_names, "pairs", "million/s", x_log=True))
     self_rows = {"own": r"mt\.self\.(\d+)", "endpoints": r"mt\.self\.endpoints\.(\d+)"}
     series = {mode: series_of(data, pattern).get("heddle", []) for mode, pattern in self_rows.items()}
     figures.append(

@@ -9,9 +9,9 @@ namespace heddle::coll {
 /// A thread's stay in a collective call of a communicator. It is the program's task that there is one at a time
 /// (MPI-5.0 §6.14); one that fails in this would hang or mix up its data, and is told instead.
 ///
-/// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that collectives
-/// write anyway; no read-modify-write. Two threads that enter within the few nanoseconds that a store takes to be seen
-/// are found out when they leave: who leaves and finds another's mark was not alone.
+/// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that
+/// collectives write anyway; no read-modify-write. Two threads that enter within the few nanoseconds that a store takes
+/// to be seen are found out when they leave: who leaves and finds another's mark was not alone.
 class Turn {
  public:
   Turn(Comm& comm, const char* name) noexcept : comm_(comm) {

@@ -11,7 +11,8 @@
 namespace heddle::ablation {
 namespace {
 
-HEDDLE_PARAM_TEXT(ablate, "HEDDLE_ABLATE", "", "what to switch off: progress, looks, requests, lines (only in a bench build)");
+HEDDLE_PARAM_TEXT(ablate, "HEDDLE_ABLATE", "",
+                  "what to switch off: progress, looks, requests, lines (only in a bench build)");
 
 struct alignas(sync::cache_line) Apart {
   Words words;
@@ -32,11 +33,17 @@ void start() noexcept {
   while (!list.empty()) {
     const std::string_view word = list.substr(0, list.find(','));
     list.remove_prefix(word.size() < list.size() ? word.size() + 1 : list.size());
-    if (word == "progress") off.progress = true;
-    else if (word == "looks") off.looks = true;
-    else if (word == "requests") off.requests = true;
-    else if (word == "lines") off.lines = true;
-    else sys::fatal("HEDDLE_ABLATE: '%.*s' is none of progress, looks, requests, lines", static_cast<int>(word.size()), word.data());
+    if (word == "progress")
+      off.progress = true;
+    else if (word == "looks")
+      off.looks = true;
+    else if (word == "requests")
+      off.requests = true;
+    else if (word == "lines")
+      off.lines = true;
+    else
+      sys::fatal("HEDDLE_ABLATE: '%.*s' is none of progress, looks, requests, lines", static_cast<int>(word.size()),
+                 word.data());
   }
 }
 

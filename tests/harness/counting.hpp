@@ -4,8 +4,8 @@
 //
 //   test::Counts c = test::count([&] { MPI_Send(...); });
 //
-// Costs some microseconds an instruction, so the code must not wait for long. x86-64 only: `can_count()` is false where it
-// does not work (other processors, sanitizers, simulators), and a test should then end with status 77 (skipped).
+// Costs some microseconds an instruction, so the code must not wait for long. x86-64 only: `can_count()` is false where
+// it does not work (other processors, sanitizers, simulators), and a test should then end with status 77 (skipped).
 #pragma once
 
 #include <dlfcn.h>
@@ -24,8 +24,8 @@ namespace test {
 
 struct Counts {
   long instructions = 0;
-  long atomics = 0;      // read-modify-writes: `lock` prefix, or `xchg` with memory
-  long locks = 0;        // of these, exchanges of one byte (sync::Lock); and calls that lock a pthread mutex, rwlock or spin lock
+  long atomics = 0;  // read-modify-writes: `lock` prefix, or `xchg` with memory
+  long locks = 0;    // of these, exchanges of one byte (sync::Lock); and calls that lock a pthread mutex or its like
   long allocations = 0;  // malloc and its siblings; releases by `free` are not counted
   long calls = 0;        // system calls
   // Cache lines that were the object of an atomic read-modify-write; what does not fit is in `lines_lost`.
@@ -49,10 +49,17 @@ struct Entry {
   std::uintptr_t address;
 };
 inline Entry entries[] = {
-    {"malloc", false, 0},       {"calloc", false, 0},           {"realloc", false, 0},
-    {"memalign", false, 0},     {"posix_memalign", false, 0},   {"aligned_alloc", false, 0},
-    {"pthread_mutex_lock", true, 0},    {"pthread_mutex_trylock", true, 0},  {"pthread_rwlock_rdlock", true, 0},
-    {"pthread_rwlock_wrlock", true, 0}, {"pthread_spin_lock", true, 0},
+    {"malloc", false, 0},
+    {"calloc", false, 0},
+    {"realloc", false, 0},
+    {"memalign", false, 0},
+    {"posix_memalign", false, 0},
+    {"aligned_alloc", false, 0},
+    {"pthread_mutex_lock", true, 0},
+    {"pthread_mutex_trylock", true, 0},
+    {"pthread_rwlock_rdlock", true, 0},
+    {"pthread_rwlock_wrlock", true, 0},
+    {"pthread_spin_lock", true, 0},
 };
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -99,8 +106,10 @@ inline void look(int, siginfo_t*, void* context) {
   const auto* at = reinterpret_cast<const unsigned char*>(ip);
   bool locked = false;
   for (;; ++at) {  // prefixes
-    if (*at == 0xF0) locked = true;
-    else if (*at != 0x66 && *at != 0x67 && *at != 0xF2 && *at != 0xF3 && *at != 0x64 && *at != 0x65) break;
+    if (*at == 0xF0)
+      locked = true;
+    else if (*at != 0x66 && *at != 0x67 && *at != 0xF2 && *at != 0xF3 && *at != 0x64 && *at != 0x65)
+      break;
   }
   unsigned rex = 0;
   if ((*at & 0xF0) == 0x40) rex = *at++;
@@ -114,8 +123,10 @@ inline void look(int, siginfo_t*, void* context) {
   const unsigned char* modrm = at[0] == 0x0F ? at + 2 : at + 1;
   const std::uintptr_t line = operand(modrm, rex, regs, immediate) & ~std::uintptr_t{63};
   if (counts->touched(line)) return;
-  if (counts->line_count == Counts::room) ++counts->lines_lost;
-  else counts->lines[counts->line_count++] = line;
+  if (counts->line_count == Counts::room)
+    ++counts->lines_lost;
+  else
+    counts->lines[counts->line_count++] = line;
 }
 
 // The stack below the pointer belongs to the surrounding code (the red zone): step over it.

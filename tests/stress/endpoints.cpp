@@ -2,18 +2,18 @@
 // threads: 2
 // timeout: 300
 // args: --seconds 20
-// Endpoints under load: 4 endpoints a process, 8 threads a process, two threads to an endpoint. All send to all, messages
-// of random size, tag and mode; an endpoint's threads take what comes by posted wildcard receives, matched probes and
-// cancelled receives, while collectives run on duplicates of the endpoints communicator, which are made and freed
-// meanwhile. No message is lost, doubled, torn, or out of order, and every sum is right.
+// Endpoints under load: 4 endpoints a process, 8 threads a process, two threads to an endpoint. All send to all,
+// messages of random size, tag and mode; an endpoint's threads take what comes by posted wildcard receives, matched
+// probes and cancelled receives, while collectives run on duplicates of the endpoints communicator, which are made and
+// freed meanwhile. No message is lost, doubled, torn, or out of order, and every sum is right.
 //
 //   endpoints [--seconds S] [--endpoints E] [--threads T] [--seed X] [--plain]
 //
 // --plain: no endpoints; "endpoint" e of a process is its rank on communicator e. For comparison, and for other MPIs.
 //
-// What the i-th message from a thread to an endpoint is (size, bytes) follows from the two and i, so the receiver checks
-// every byte. When one of the collectives says that the time is up, each thread tells each endpoint how many messages it
-// has sent there, and the endpoint's threads go on until they have them all.
+// What the i-th message from a thread to an endpoint is (size, bytes) follows from the two and i, so the receiver
+// checks every byte. When one of the collectives says that the time is up, each thread tells each endpoint how many
+// messages it has sent there, and the endpoint's threads go on until they have them all.
 #include <atomic>
 #include <deque>
 #include <map>
@@ -49,12 +49,18 @@ Options parse(int argc, char** argv) {
       if (i + 1 == argc) check_fail(__FILE__, __LINE__, "option %s needs a number", argv[i]);
       return std::atoi(argv[++i]);
     };
-    if (key == "--seconds") o.seconds = number();
-    else if (key == "--endpoints") o.endpoints = number();
-    else if (key == "--threads") o.threads = number();
-    else if (key == "--seed") o.seed = static_cast<std::uint64_t>(number());
-    else if (key == "--plain") o.plain = true;
-    else check_fail(__FILE__, __LINE__, "unknown option %s", argv[i]);
+    if (key == "--seconds")
+      o.seconds = number();
+    else if (key == "--endpoints")
+      o.endpoints = number();
+    else if (key == "--threads")
+      o.threads = number();
+    else if (key == "--seed")
+      o.seed = static_cast<std::uint64_t>(number());
+    else if (key == "--plain")
+      o.plain = true;
+    else
+      check_fail(__FILE__, __LINE__, "unknown option %s", argv[i]);
   }
   CHECK_GE(o.threads, o.endpoints);
   return o;
@@ -75,13 +81,17 @@ std::uint64_t seed_of(const Options& o, const Head& head) {
 std::size_t size_of(std::uint64_t seed) {
   Random random(seed);
   switch (random.below(64)) {
-    case 0: return sizeof(Head) + random.below(largest);
+    case 0:
+      return sizeof(Head) + random.below(largest);
     case 1:
-    case 2: return sizeof(Head) + random.below(20'000);
+    case 2:
+      return sizeof(Head) + random.below(20'000);
     case 3:
     case 4:
-    case 5: return sizeof(Head) + random.below(3'000);
-    default: return sizeof(Head) + random.below(200);
+    case 5:
+      return sizeof(Head) + random.below(3'000);
+    default:
+      return sizeof(Head) + random.below(200);
   }
 }
 
@@ -107,8 +117,11 @@ struct Shared {
 class Sender {
  public:
   Sender(Shared& s, int thread)
-      : s_(s), me_(s.world.rank * s.options.threads + thread), home_(thread % s.options.endpoints),
-        random_(mix(s.options.seed + static_cast<std::uint64_t>(me_))), sent_(static_cast<std::size_t>(s.all_endpoints())) {}
+      : s_(s),
+        me_(s.world.rank * s.options.threads + thread),
+        home_(thread % s.options.endpoints),
+        random_(mix(s.options.seed + static_cast<std::uint64_t>(me_))),
+        sent_(static_cast<std::size_t>(s.all_endpoints())) {}
 
   void send_some() {
     while (pending_.size() < outstanding && random_.below(4)) {
@@ -158,13 +171,16 @@ class Sender {
     const int to = s_.options.plain ? process : head.endpoint;
     switch (random_.below(12)) {
       case 0:
-      case 1: MPI_Issend(p.data.data(), count, MPI_BYTE, to, tag, comm, &p.request); break;
+      case 1:
+        MPI_Issend(p.data.data(), count, MPI_BYTE, to, tag, comm, &p.request);
+        break;
       case 2:
         p.persistent = true;
         MPI_Send_init(p.data.data(), count, MPI_BYTE, to, tag, comm, &p.request);
         MPI_Start(&p.request);
         break;
-      default: MPI_Isend(p.data.data(), count, MPI_BYTE, to, tag, comm, &p.request);
+      default:
+        MPI_Isend(p.data.data(), count, MPI_BYTE, to, tag, comm, &p.request);
     }
   }
 
@@ -179,9 +195,11 @@ class Sender {
 class Receiver {
  public:
   Receiver(Shared& s, int thread)
-      : s_(s), number_(s.world.rank * s.options.endpoints + thread % s.options.endpoints),
+      : s_(s),
+        number_(s.world.rank * s.options.endpoints + thread % s.options.endpoints),
         own_(s.endpoints[static_cast<std::size_t>(thread % s.options.endpoints)]),
-        random_(mix(s.options.seed + 77u * static_cast<std::uint64_t>(thread + 1))), posted_data_(sizeof(Head) + largest) {}
+        random_(mix(s.options.seed + 77u * static_cast<std::uint64_t>(thread + 1))),
+        posted_data_(sizeof(Head) + largest) {}
 
   // True when something came.
   bool receive_some() {
@@ -200,8 +218,8 @@ class Receiver {
       } else if (random_.below(2)) {
         // Sometimes for one tag only, which is then cancelled if it does not come.
         posted_tag_ = random_.below(4) ? MPI_ANY_TAG : static_cast<int>(random_.below(tags));
-        MPI_Irecv(posted_data_.data(), static_cast<int>(posted_data_.size()), MPI_BYTE, MPI_ANY_SOURCE, posted_tag_, own_.comm,
-                  &posted_);
+        MPI_Irecv(posted_data_.data(), static_cast<int>(posted_data_.size()), MPI_BYTE, MPI_ANY_SOURCE, posted_tag_,
+                  own_.comm, &posted_);
       }
       int flag = 0;
       MPI_Message message;
@@ -336,7 +354,8 @@ class Collectives {
         out_.assign(n, -1);
         MPI_Ialltoall(in_.data(), 1, MPI_INT, out_.data(), 1, MPI_INT, comm_, &request_);
         break;
-      default: MPI_Ibarrier(comm_, &request_);
+      default:
+        MPI_Ibarrier(comm_, &request_);
     }
   }
   bool finish() {
@@ -350,7 +369,8 @@ class Collectives {
       case 2:
         for (int i = 0; i < size_; ++i) CHECK_EQ(out_[static_cast<std::size_t>(i)], i * 1000 + rank_);
         return false;
-      default: return false;
+      default:
+        return false;
     }
   }
   int root() const { return static_cast<int>(count_ / 4 % size_); }

@@ -2,9 +2,10 @@
 // timeout: 60
 // env: HEDDLE_VCIS=4
 // What an 8-byte message between two processes costs under MPI_THREAD_MULTIPLE, counted instruction by instruction: the
-// sender takes no lock, makes one atomic read-modify-write, no allocation and no system call; the receiver takes at most
-// one lock for a receive and one for a poll that finds work, and allocates nothing; a completed request is seen complete
-// without a lock; local queries do nothing of all that. The same on communicators and between endpoints, also within a process.
+// sender takes no lock, makes one atomic read-modify-write, no allocation and no system call; the receiver takes at
+// most one lock for a receive and one for a poll that finds work, and allocates nothing; a completed request is seen
+// complete without a lock; local queries do nothing of all that. The same on communicators and between endpoints, also
+// within a process.
 #include <mpix.h>
 
 #include "../litmus/litmus.hpp"
@@ -29,13 +30,16 @@ void wait_for(std::atomic<int>& number, int value) {
   CHECK(eventually([&] { return number.load(std::memory_order_acquire) >= value; }));
 }
 
-#define CHECK_COSTS(counts, most_locks, most_atomics)                                                            \
-  do {                                                                                                           \
-    const Counts& counts_ = (counts);                                                                            \
-    if (warm && (counts_.locks > (most_locks) || counts_.atomics > (most_atomics) || counts_.allocations || counts_.calls)) \
-      check_fail(__FILE__, __LINE__, "%s: %ld locks (at most %d), %ld atomic operations (at most %d), %ld allocations (0), %ld " \
-                 "system calls (0) in %ld instructions", #counts, counts_.locks, (most_locks), counts_.atomics, (most_atomics),    \
-                 counts_.allocations, counts_.calls, counts_.instructions);                                       \
+#define CHECK_COSTS(counts, most_locks, most_atomics)                                                               \
+  do {                                                                                                              \
+    const Counts& counts_ = (counts);                                                                               \
+    if (warm &&                                                                                                     \
+        (counts_.locks > (most_locks) || counts_.atomics > (most_atomics) || counts_.allocations || counts_.calls)) \
+      check_fail(__FILE__, __LINE__,                                                                                \
+                 "%s: %ld locks (at most %d), %ld atomic operations (at most %d), %ld allocations (0), %ld "        \
+                 "system calls (0) in %ld instructions",                                                            \
+                 #counts, counts_.locks, (most_locks), counts_.atomics, (most_atomics), counts_.allocations,        \
+                 counts_.calls, counts_.instructions);                                                              \
   } while (0)
 
 // Once in a while a receive takes the requests back that were freed since the last time, all with one exchange.
@@ -48,8 +52,10 @@ void send(MPI_Comm comm, int to, int form, long value) {
   for (int k = 0; k < (form == both_there ? 2 : 1); ++k) {
     const bool plain = form == blocking || k == 1;
     const Counts sending = count([&] {
-      if (plain) MPI_Send(&value, 8, MPI_BYTE, to, k, comm);
-      else MPI_Isend(&value, 8, MPI_BYTE, to, k, comm, &request);
+      if (plain)
+        MPI_Send(&value, 8, MPI_BYTE, to, k, comm);
+      else
+        MPI_Isend(&value, 8, MPI_BYTE, to, k, comm, &request);
     });
     CHECK_COSTS(sending, 0, 1);
     if (plain) continue;
@@ -73,9 +79,8 @@ void receive(MPI_Comm comm, int from, int form, long value) {
     case nonblocking:
     case waited: {
       wait_for(shared->sent, messages);
-      const Counts posting = count([&] {
-        MPI_Irecv(&got[0], 8, MPI_BYTE, form == waited ? MPI_ANY_SOURCE : from, 0, comm, &requests[0]);
-      });
+      const Counts posting = count(
+          [&] { MPI_Irecv(&got[0], 8, MPI_BYTE, form == waited ? MPI_ANY_SOURCE : from, 0, comm, &requests[0]); });
       CHECK_COSTS(posting, 1, 1 + refill);
       const Counts waiting = count([&] { MPI_Wait(&requests[0], &status); });
       CHECK_COSTS(waiting, 1, 2);

@@ -2,9 +2,9 @@
 // threads: 2
 // timeout: 60
 // env: HEDDLE_VCIS=4
-// Two threads with a communicator each, or an endpoint each: no cache line is the object of an atomic read-modify-write of
-// both, neither in messages to oneself nor in messages between processes nor in allreduces. What they share they only read,
-// so the one cannot slow the other down. The addresses are taken from the instructions as they are executed.
+// Two threads with a communicator each, or an endpoint each: no cache line is the object of an atomic read-modify-write
+// of both, neither in messages to oneself nor in messages between processes nor in allreduces. What they share they
+// only read, so the one cannot slow the other down. The addresses are taken from the instructions as they are executed.
 #include <mpix.h>
 
 #include "../litmus/litmus.hpp"
@@ -25,7 +25,8 @@ void merge(Counts& all, const Counts& more) {
 }
 
 // One thread's side: messages to `peer` and from it on `comm` until everything is warm, then one of each, counted. The
-// receive is posted first: to keep a message that nobody waits for takes memory, and memory is the C library's to share.
+// receive is posted first: to keep a message that nobody waits for takes memory, and memory is the C library's to
+// share.
 Counts messages(MPI_Comm comm, int peer, std::atomic<int>& mine, std::atomic<int>& theirs) {
   long out = 7, in = 0;
   for (int i = 0; i < 40; ++i)
@@ -55,8 +56,9 @@ Counts reductions(MPI_Comm comm) {
 void check_apart(const Counts& one, const Counts& two, const char* what) {
   for (int i = 0; i < one.line_count; ++i)
     if (two.touched(one.lines[i]))
-      check_fail(__FILE__, __LINE__, "%s: both threads write the cache line %p atomically (%ld and %ld atomic operations)",
-                 what, reinterpret_cast<void*>(one.lines[i]), one.atomics, two.atomics);
+      check_fail(__FILE__, __LINE__,
+                 "%s: both threads write the cache line %p atomically (%ld and %ld atomic operations)", what,
+                 reinterpret_cast<void*>(one.lines[i]), one.atomics, two.atomics);
 }
 
 struct Shared {
@@ -79,8 +81,10 @@ int main() {
   for (const bool endpoints : {false, true}) {
     const char* what = endpoints ? "an endpoint each" : "a communicator each";
     MPI_Comm comms[2];
-    if (endpoints) MPIX_Comm_create_endpoints(MPI_COMM_WORLD, 2, MPI_INFO_NULL, comms);
-    else for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (endpoints)
+      MPIX_Comm_create_endpoints(MPI_COMM_WORLD, 2, MPI_INFO_NULL, comms);
+    else
+      for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     Counts counts[2], sums[2];
     // One after the other: a thread that finds a lock taken would look elsewhere, by right.
     for (int t : {0, 1})

@@ -2,8 +2,9 @@
 // threads: 3
 // timeout: 60
 // env: HEDDLE_VCIS=8
-// A thread blocked in a receive, a probe, a synchronous send, a wait or a barrier on one communicator: the other threads
-// of the process communicate, on that and on other communicators, as much as they like; only then is it released.
+// A thread blocked in a receive, a probe, a synchronous send, a wait or a barrier on one communicator: the other
+// threads of the process communicate, on that and on other communicators, as much as they like; only then is it
+// released.
 #include "litmus.hpp"
 
 using namespace test;
@@ -19,7 +20,9 @@ void block(const World& w, Blocked kind, MPI_Comm comm) {
   MPI_Message message;
   MPI_Request request;
   switch (kind) {
-    case in_recv: MPI_Recv(&value, 1, MPI_INT, peer, 900, comm, &status); break;
+    case in_recv:
+      MPI_Recv(&value, 1, MPI_INT, peer, 900, comm, &status);
+      break;
     case in_probe:
       MPI_Probe(peer, 900, comm, &status);
       MPI_Recv(&value, 1, MPI_INT, peer, 900, comm, &status);
@@ -28,7 +31,9 @@ void block(const World& w, Blocked kind, MPI_Comm comm) {
       MPI_Mprobe(MPI_ANY_SOURCE, 900, comm, &message, &status);
       MPI_Mrecv(&value, 1, MPI_INT, &message, &status);
       break;
-    case in_ssend: MPI_Ssend(&value, 1, MPI_INT, peer, 901, comm); break;
+    case in_ssend:
+      MPI_Ssend(&value, 1, MPI_INT, peer, 901, comm);
+      break;
     case in_wait:
       MPI_Irecv(&value, 1, MPI_INT, peer, 900, comm, &request);
       MPI_Wait(&request, &status);
@@ -37,8 +42,11 @@ void block(const World& w, Blocked kind, MPI_Comm comm) {
       MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 900, comm, &request);
       MPI_Waitany(1, &request, &index, &status);
       break;
-    case in_barrier: MPI_Barrier(comm); break;
-    case kinds: break;
+    case in_barrier:
+      MPI_Barrier(comm);
+      break;
+    case kinds:
+      break;
   }
   if (kind != in_ssend && kind != in_barrier) CHECK_EQ(value, 77);
 }

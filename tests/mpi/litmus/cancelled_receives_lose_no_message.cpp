@@ -2,8 +2,8 @@
 // threads: 4
 // timeout: 60
 // env: HEDDLE_VCIS=8
-// Several threads post receives for the same messages and cancel them while the messages come: each receive either got a
-// message or is cancelled, never both, and what no receive got is still there. Every message is seen exactly once.
+// Several threads post receives for the same messages and cancel them while the messages come: each receive either got
+// a message or is cancelled, never both, and what no receive got is still there. Every message is seen exactly once.
 #include <algorithm>
 #include <mutex>
 
@@ -33,7 +33,8 @@ void receive(int from, MPI_Comm comm, int thread, std::vector<int>& seen, std::m
     MPI_Request request;
     MPI_Status status;
     data[0] = -2;
-    MPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_INT, attempt % 2 ? from : MPI_ANY_SOURCE, 0, comm, &request);
+    MPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_INT, attempt % 2 ? from : MPI_ANY_SOURCE, 0, comm,
+              &request);
     for (int look = 0, done = 0; look < attempt % 4 && !done && request != MPI_REQUEST_NULL; ++look)
       MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
     int cancelled = 0;

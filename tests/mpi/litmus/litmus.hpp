@@ -1,5 +1,5 @@
-// Litmus programs: the smallest MPI programs that go wrong when a promise about threads is not kept, made to be run over
-// and over: `--repeat N` runs one N times; tools/dev/litmus.sh runs all of them a thousand times.
+// Litmus programs: the smallest MPI programs that go wrong when a promise about threads is not kept, made to be run
+// over and over: `--repeat N` runs one N times; tools/dev/litmus.sh runs all of them a thousand times.
 #pragma once
 
 #include <fcntl.h>

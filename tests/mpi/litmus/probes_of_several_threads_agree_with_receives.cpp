@@ -59,9 +59,8 @@ void take(MPI_Comm comm, bool blocking, std::vector<int>& seen, std::mutex& mute
       MPI_Mprobe(MPI_ANY_SOURCE, common_tag, comm, &message, &status);
     } else {
       int flag = 0;
-      CHECK(eventually([&] {
-        return MPI_Improbe(MPI_ANY_SOURCE, common_tag, comm, &flag, &message, &status), flag != 0;
-      }));
+      CHECK(eventually(
+          [&] { return MPI_Improbe(MPI_ANY_SOURCE, common_tag, comm, &flag, &message, &status), flag != 0; }));
     }
     const int count = static_cast<int>(count_of(status, MPI_INT));
     MPI_Mrecv(data.data(), count, MPI_INT, &message, &status);
@@ -82,9 +81,8 @@ int main(int argc, char** argv) {
     const MPI_Comm comm = comms[i % 3];
     std::thread senders;
     if (w.rank == 0)
-      senders = std::thread([&] {
-        run_threads(2, [&](int t) { send(w.size - 1, comm, t ? common_tag : own_tag, t ? 2 : 1); });
-      });
+      senders = std::thread(
+          [&] { run_threads(2, [&](int t) { send(w.size - 1, comm, t ? common_tag : own_tag, t ? 2 : 1); }); });
     if (w.rank == w.size - 1) {
       std::vector<int> seen;
       std::mutex mutex;

@@ -24,8 +24,7 @@ void send(MPI_Comm flooded, MPI_Comm calm, Shared& shared, int round) {
     if (t == 0) {
       int i = 0;
       // Acquire pairs with the release below; the limit is far beyond what a fair library needs.
-      for (; !delivered.load(std::memory_order_acquire) && i < 10'000'000; ++i)
-        MPI_Send(&i, 1, MPI_INT, 1, 0, flooded);
+      for (; !delivered.load(std::memory_order_acquire) && i < 10'000'000; ++i) MPI_Send(&i, 1, MPI_INT, 1, 0, flooded);
       MPI_Send(&i, 1, MPI_INT, 1, end_tag, flooded);
     } else if (round % 2) {
       MPI_Ssend(&round, 1, MPI_INT, 1, 0, calm);

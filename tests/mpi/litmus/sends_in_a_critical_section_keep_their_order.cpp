@@ -3,8 +3,8 @@
 // timeout: 60
 // env: HEDDLE_VCIS=8
 // Two threads send on one communicator, each in a critical section that also takes the next number: the numbers arrive
-// in order, though nothing but the program's own lock orders the two threads. With wildcards, with the source named, with
-// one tag and with a tag for each thread; small, large and synchronous.
+// in order, though nothing but the program's own lock orders the two threads. With wildcards, with the source named,
+// with one tag and with a tag for each thread; small, large and synchronous.
 #include <mutex>
 
 #include "litmus.hpp"

@@ -3,8 +3,8 @@
 // timeout: 60
 // env: HEDDLE_VCIS=8
 // While a thread is in a collective call of a communicator (its own reduction operation says so, from inside), a
-// collective call of another thread on that communicator is an error that names both calls. The first call is not harmed,
-// the communicator works afterwards, and other communicators work meanwhile.
+// collective call of another thread on that communicator is an error that names both calls. The first call is not
+// harmed, the communicator works afterwards, and other communicators work meanwhile.
 #include <atomic>
 
 #include "litmus.hpp"
@@ -40,12 +40,24 @@ void try_call(int which, MPI_Comm comm) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Group group;
   switch (which) {
-    case 0: check_refused(MPI_Barrier(comm), "MPI_Barrier"); break;
-    case 1: check_refused(MPI_Allreduce(&value, &out, 1, MPI_INT, MPI_SUM, comm), "MPI_Allreduce"); break;
-    case 2: check_refused(MPI_Ibcast(&value, 1, MPI_INT, 0, comm, &request), "MPI_Ibcast"); break;
-    case 3: check_refused(MPI_Barrier_init(comm, MPI_INFO_NULL, &request), "MPI_Barrier_init"); break;
-    case 4: check_refused(MPI_Comm_dup(comm, &made), "bcast"); break;
-    case 5: check_refused(MPI_Comm_split(comm, 0, 0, &made), "allgather"); break;
+    case 0:
+      check_refused(MPI_Barrier(comm), "MPI_Barrier");
+      break;
+    case 1:
+      check_refused(MPI_Allreduce(&value, &out, 1, MPI_INT, MPI_SUM, comm), "MPI_Allreduce");
+      break;
+    case 2:
+      check_refused(MPI_Ibcast(&value, 1, MPI_INT, 0, comm, &request), "MPI_Ibcast");
+      break;
+    case 3:
+      check_refused(MPI_Barrier_init(comm, MPI_INFO_NULL, &request), "MPI_Barrier_init");
+      break;
+    case 4:
+      check_refused(MPI_Comm_dup(comm, &made), "bcast");
+      break;
+    case 5:
+      check_refused(MPI_Comm_split(comm, 0, 0, &made), "allgather");
+      break;
     default:
       MPI_Comm_group(comm, &group);
       check_refused(MPI_Comm_create(comm, group, &made), "MPI_Comm_create");
