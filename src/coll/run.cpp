@@ -37,6 +37,7 @@ Request* make_request(VciGuard& guard, Schedule& schedule, Request::Type type, c
   if (!request) return nullptr;
   if (!comm.predefined) comm.retain();
   request->ops = &ops;
+  request->special = true;
   request->data = &schedule;
   schedule.set_request(request);
   return request;
@@ -75,7 +76,7 @@ int make_persistent(Schedule* schedule, int error, Request** request) noexcept {
   if (error == MPI_SUCCESS) {
     VciGuard guard(home_vci(schedule->comm()));
     if (Request* made = make_request(guard, *schedule, Request::Type::persistent_coll, persistent_ops)) {
-      made->persistent = true;
+      made->special = made->persistent = true;
       made->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
       *request = made;
       return MPI_SUCCESS;

@@ -103,7 +103,7 @@ void Schedule::watch(Step& step, Request* request, VciGuard& guard) noexcept {
     check(step, *request);
     free_request(request, guard);
   } else {
-    request->continuation = &step;  // cannot have completed in between: this thread holds the VCI
+    request->then(step);  // cannot have completed in between: this thread holds the VCI
     ++outstanding_;
   }
 }

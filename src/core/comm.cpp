@@ -73,6 +73,8 @@ Comm* make_comm(ContextId context, Group* group, int rank) noexcept {
 
 void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept {
   comm.context = comm.outbox = comm.inbox = context;
+  comm.peers = comm.inter ? comm.remote_group : comm.group;
+  comm.peer_count = comm.peers->size;
   if (comm.inter && (comm.group->endpoints || comm.remote_group->endpoints)) {
     // Members of both sides may live in one process.
     if (!high_context) high_context = context + 2 * std::uint64_t{(comm.low ? comm.group : comm.remote_group)->width()};

@@ -51,12 +51,14 @@ struct Comm : Object {
   ContextId inbox = 0;         ///< of user messages to this endpoint; `| 1` of collectives
   int rank = MPI_UNDEFINED;    ///< this endpoint's rank
   int size = 0;                ///< of the local group
+  int peer_count = 0;          ///< of the group that ranks in messages name
   int remote_size = 0;         ///< of the remote group; 0 for an intracommunicator
   bool inter = false;
   bool low = false;            ///< intercommunicators: this side comes first wherever the two sides need an order
   bool of_threads = false;     ///< a rank of a thread communicator, or made of one (MPIX_Comm_test_threadcomm)
   bool predefined = false;     ///< WORLD or SELF: not reference counted
   std::uint16_t vci = 0;       ///< home VCI of this endpoint in this process
+  const Group* peers = nullptr;   ///< whom ranks in messages name: the group, or the remote one; an alias
   Group* group = nullptr;         ///< local group, owned reference
   Group* remote_group = nullptr;  ///< intercommunicators only, owned reference
   Comm* local_comm = nullptr;     ///< intercommunicators only: the local group's own communicator, owned
@@ -88,7 +90,12 @@ struct Comm : Object {
   /// Who `rank` is: the process and the VCI that matches messages sent to it on this communicator. Intercommunicators:
   /// of the remote group. \pre 0 <= rank < peer_size()
   [[nodiscard]] inline Address address(int rank) const noexcept;
-  [[nodiscard]] int peer_size() const noexcept { return inter ? remote_size : size; }
+  /// The context in which `rank` receives this endpoint's messages. \pre as of `address`
+  [[nodiscard]] ContextId context_to(int rank) const noexcept {
+    if (peers->endpoints) [[unlikely]] return outbox + 2 * ContextId{peers->endpoints->index[rank]};
+    return outbox;
+  }
+  [[nodiscard]] int peer_size() const noexcept { return peer_count; }
   /// Message spaces that a copy of this communicator needs: one, unless there are endpoints.
   [[nodiscard]] std::uint32_t width() const noexcept {
     if (!inter) return group->width();
@@ -144,8 +151,7 @@ void set_comm_name(Comm& comm, const char* name) noexcept;
 int compare_comms(const Comm& a, const Comm& b) noexcept;
 
 inline Address Comm::address(int r) const noexcept {
-  const Group& g = inter ? *remote_group : *group;
-  return g.address(r, outbox);
+  return peers->address(r, outbox);
 }
 
 }  // namespace heddle

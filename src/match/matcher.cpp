@@ -36,7 +36,7 @@ Table<Bin>::~Table() {
 }
 
 template <typename Bin>
-Bin* Table<Bin>::insert(const Pattern& pattern) noexcept {
+Bin* Table<Bin>::insert(Pattern pattern) noexcept {
   if (bins_ > mask_) [[unlikely]] make_room();
   Bin* bin = spare_;
   if (bin) spare_ = bin->next;
@@ -84,7 +84,7 @@ void Table<Bin>::make_room() noexcept {
 template class Table<PostedBin>;
 template class Table<ArrivalBin>;
 
-Posted* Matcher::take_posted_among_wildcards(const Pattern& message) noexcept {
+Posted* Matcher::take_posted_among_wildcards(Pattern message) noexcept {
   Posted* best = nullptr;
   for (unsigned form = exact; form < forms; ++form) {
     PostedBin* bin = posted_table_.find(with_form(message, form));
@@ -93,6 +93,14 @@ Posted* Matcher::take_posted_among_wildcards(const Pattern& message) noexcept {
   }
   if (best) remove_posted(*best);
   return best;
+}
+
+std::size_t Matcher::posted() const noexcept {
+  std::size_t count = 0;
+  posted_table_.each([&](const PostedBin& bin) {
+    for (const Posted* p = bin.queue.front(); p; p = p->link.next) ++count;
+  });
+  return count;
 }
 
 void Matcher::enter(Arrival& message, unsigned form) noexcept {

@@ -14,16 +14,20 @@ struct Pattern {
   std::uint64_t context;
   std::int32_t source;
   std::int32_t tag;
-  friend bool operator==(const Pattern&, const Pattern&) = default;
+  /// Source and tag in one word.
+  [[nodiscard]] std::uint64_t who() const noexcept {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)) << 32 | static_cast<std::uint32_t>(source);
+  }
+  friend bool operator==(const Pattern& a, const Pattern& b) noexcept { return a.who() == b.who() && a.context == b.context; }
 };
 
 /// Which of the two wildcards a pattern has. Each form is an index of its own.
 enum Form : unsigned { exact = 0, any_source = 1, any_tag = 2, any_both = 3, forms = 4 };
 
-inline unsigned form_of(const Pattern& p) noexcept {
+inline unsigned form_of(Pattern p) noexcept {
   return (p.source == MPI_ANY_SOURCE ? any_source : 0U) | (p.tag == MPI_ANY_TAG ? any_tag : 0U);
 }
-inline Pattern with_form(const Pattern& p, unsigned form) noexcept {
+inline Pattern with_form(Pattern p, unsigned form) noexcept {
   return {p.context, form & any_source ? MPI_ANY_SOURCE : p.source, form & any_tag ? MPI_ANY_TAG : p.tag};
 }
 
@@ -59,26 +63,32 @@ class Table {
   Table& operator=(const Table&) = delete;
 
   /// The bin of `pattern`, or nullptr.
-  Bin* find(const Pattern& pattern) noexcept {
+  Bin* find(Pattern pattern) noexcept {
     if (last_ && last_->pattern == pattern) return last_;
     for (Bin* bin = buckets_[hash(pattern) & mask_]; bin; bin = bin->next)
       if (bin->pattern == pattern) return last_ = bin;
     return nullptr;
   }
+  /// Calls `visit` with every bin.
+  template <typename Visit>
+  void each(Visit&& visit) const noexcept {
+    for (std::uint64_t b = 0; b <= mask_; ++b)
+      for (const Bin* bin = buckets_[b]; bin; bin = bin->next) visit(*bin);
+  }
+
   /// The bin of `pattern`, made if needed.
-  Bin* get(const Pattern& pattern) noexcept {
+  Bin* get(Pattern pattern) noexcept {
     Bin* bin = find(pattern);
     return bin ? bin : insert(pattern);
   }
 
  private:
-  static std::uint64_t hash(const Pattern& p) noexcept {
+  static std::uint64_t hash(Pattern p) noexcept {
     std::uint64_t h = p.context * 0x9e3779b97f4a7c15U;
-    h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(p.source)) << 32 | static_cast<std::uint32_t>(p.tag));
-    h *= 0xd6e8feb86659fd93U;
-    return h ^ h >> 32;
+    h ^= p.who();
+    return h * 0xd6e8feb86659fd93U >> 32;  // the upper bits depend on all of the pattern
   }
-  Bin* insert(const Pattern& pattern) noexcept;
+  Bin* insert(Pattern pattern) noexcept;
   void make_room() noexcept;
 
   Bin** buckets_;
@@ -108,15 +118,12 @@ struct ArrivalBin {
 class Matcher {
  public:
   /// Takes the earliest posted receive that matches a message, or nullptr.
-  Posted* take_posted(const Pattern& message) noexcept {
+  Posted* take_posted(Pattern message) noexcept {
     if (wildcards_posted_) return take_posted_among_wildcards(message);
     PostedBin* bin = posted_table_.find(message);
     if (!bin) return nullptr;
     Posted* first = bin->queue.pop_front();
-    if (first) {
-      first->bin = nullptr;
-      --exact_posted_;
-    }
+    if (first) first->bin = nullptr;
     return first;
   }
 
@@ -125,18 +132,18 @@ class Matcher {
     receive.sequence = next_sequence_++;
     receive.bin = posted_table_.get(receive.pattern);
     receive.bin->queue.push_back(&receive);
-    ++(form_of(receive.pattern) == exact ? exact_posted_ : wildcards_posted_);
+    if (form_of(receive.pattern) != exact) [[unlikely]] ++wildcards_posted_;
   }
 
   /// Withdraws a posted receive (cancel, or taken by a message). \pre receive.bin
   void remove_posted(Posted& receive) noexcept {
     receive.bin->queue.remove(&receive);
     receive.bin = nullptr;
-    --(form_of(receive.pattern) == exact ? exact_posted_ : wildcards_posted_);
+    if (form_of(receive.pattern) != exact) --wildcards_posted_;
   }
 
   /// The earliest unexpected message that a receive of this pattern would take, left in place; or nullptr.
-  Arrival* find_arrival(const Pattern& pattern) noexcept {
+  Arrival* find_arrival(Pattern pattern) noexcept {
     if (all_.empty()) return nullptr;
     const unsigned form = form_of(pattern);
     if (!(indexed_ & 1U << form)) [[unlikely]] build_index(form);
@@ -155,15 +162,16 @@ class Matcher {
   void remove_arrival(Arrival& message) noexcept;
 
   [[nodiscard]] std::size_t unexpected() const noexcept { return unexpected_; }
-  [[nodiscard]] std::size_t posted() const noexcept { return exact_posted_ + wildcards_posted_; }
+  /// Receives that wait, counted one by one. For tests and reports.
+  [[nodiscard]] std::size_t posted() const noexcept;
   [[nodiscard]] Arrival* first_arrival() const noexcept { return all_.front(); }
 
  private:
-  Posted* take_posted_among_wildcards(const Pattern& message) noexcept;
+  Posted* take_posted_among_wildcards(Pattern message) noexcept;
   void enter(Arrival& message, unsigned form) noexcept;
   void build_index(unsigned form) noexcept;
 
-  std::size_t exact_posted_ = 0, wildcards_posted_ = 0;
+  std::size_t wildcards_posted_ = 0;
   std::uint64_t next_sequence_ = 0;
   Table<PostedBin> posted_table_;
 

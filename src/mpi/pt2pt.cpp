@@ -67,7 +67,7 @@ struct Pair {
 
 void part_done(Pair& pair, Request& part, VciGuard& guard) noexcept {
   Request& parent = *pair.parent;
-  if (part.error && !parent.error) parent.error = part.error;
+  if (part.error && !parent.error) parent.fail(part.error);
   if (part.type == Request::Type::recv) {
     parent.source = part.source;
     parent.tag = part.tag;
@@ -94,9 +94,9 @@ int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int
   *request = to_handle(pair->parent);
   pair->open = 3;  // one for this function, so that the pair outlives the second start
   Request* receiving = irecv(guard, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
-  if (receiving->is_done()) part_done(*pair, *receiving, guard); else receiving->continuation = &pair->receiving;
+  if (receiving->is_done()) part_done(*pair, *receiving, guard); else receiving->then(pair->receiving);
   Request* sending = isend(guard, sendbuf, sendcount, sendtype, dest, sendtag, comm, Space::user);
-  if (sending->is_done()) part_done(*pair, *sending, guard); else sending->continuation = &pair->sending;
+  if (sending->is_done()) part_done(*pair, *sending, guard); else sending->then(pair->sending);
   if (!--pair->open) {
     complete(*pair->parent, guard);
     delete pair;

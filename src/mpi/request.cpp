@@ -81,9 +81,6 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
 inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
   // Acquire pairs with `complete`: the status and the received data are ours.
   if (r.state.load(std::memory_order_acquire) != Request::done_bit) return false;
-  if (r.vci) {  // else the shared request of a send that finished at once: nothing to give back
-    if (r.persistent | r.cancelled || r.ops || r.error) [[unlikely]] return false;
-  }
   if (status != MPI_STATUS_IGNORE) {
     status->MPI_SOURCE = r.source;
     status->MPI_TAG = r.tag;
@@ -91,7 +88,7 @@ inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status)
     set_status_cancelled(*status, false);
   }
   *handle = MPI_REQUEST_NULL;
-  if (r.vci) r.vci->requests.release(&r);
+  if (r.vci) r.vci->requests.release(&r);  // else the shared request of a send that finished at once
   return true;
 }
 
@@ -246,16 +243,26 @@ namespace {
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   // One pass over what is complete and simple; from the first request that is not, the general way.
-  for (int i = 0; i < count; ++i) {
-    MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-    Request* r = resolve<Request>(requests[i]);
-    if (r && conclude_simply(*r, &requests[i], status)) [[likely]] continue;
-    const int code = waitall_slowly(count - i, requests + i, status, i);
-    if (code && status != MPI_STATUS_IGNORE)  // MPI_ERR_IN_STATUS: the fields of those before count too
-      for (int done = 0; done < i; ++done) statuses[done].MPI_ERROR = MPI_SUCCESS;
-    return code;
+  int i = 0;
+  if (statuses == MPI_STATUSES_IGNORE) {
+    for (; i < count; ++i) {
+      Request* r = resolve<Request>(requests[i]);
+      if (!r || !conclude_simply(*r, &requests[i], MPI_STATUS_IGNORE)) [[unlikely]] {
+        const int code = waitall_slowly(count - i, requests + i, MPI_STATUSES_IGNORE, i);
+        return code ? check::raise_blamed(code, "MPI_Waitall") : MPI_SUCCESS;
+      }
+    }
+    return MPI_SUCCESS;
   }
-  return MPI_SUCCESS;
+  for (; i < count; ++i) {
+    Request* r = resolve<Request>(requests[i]);
+    if (!r || !conclude_simply(*r, &requests[i], &statuses[i])) [[unlikely]] break;
+  }
+  if (i == count) return MPI_SUCCESS;
+  const int code = waitall_slowly(count - i, requests + i, statuses + i, i);
+  if (!code) return MPI_SUCCESS;
+  for (int done = 0; done < i; ++done) statuses[done].MPI_ERROR = MPI_SUCCESS;  // MPI_ERR_IN_STATUS: those before count too
+  return check::raise_blamed(code, "MPI_Waitall");
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
@@ -455,6 +462,7 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
   VciGuard guard(vci_of_lane(0));
   Request* r = new_request(guard.vci(), Request::Type::generalized, nullptr);
   r->ops = &generalized_ops;
+  r->special = true;
   r->data = state;
   *request = to_handle(r);
   return MPI_SUCCESS;

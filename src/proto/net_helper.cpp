@@ -49,8 +49,9 @@ bool flush_all() noexcept {
     Net* net = vci.net.load(std::memory_order_acquire);
     if (!net || !net->gathered.load(std::memory_order_relaxed)) return;
     any = true;
-    VciGuard guard(vci, VciGuard::Try{});
-    if (guard.held()) flush(guard);  // else its holder is inside MPI, and this comes again
+    if (!VciGuard::try_hold(vci)) return;  // its holder is inside MPI, and this comes again
+    VciGuard guard(vci, VciGuard::Adopt{});
+    flush(guard);
   });
   return any;
 }
@@ -132,9 +133,12 @@ void sleep(std::uint32_t ticket, std::uint32_t bits, long limit) noexcept {
   for_each_vci([&](Vci& vci) {
     Net* net = vci.net.load(std::memory_order_acquire);
     if (!net) return;
-    VciGuard guard(vci, VciGuard::Try{});
-    if (!guard.held()) ready = true;  // somebody is at work there
-    else if (net->context.wait_fd() < 0) has_fd = false;
+    if (!VciGuard::try_hold(vci)) {
+      ready = true;  // somebody is at work there
+      return;
+    }
+    VciGuard guard(vci, VciGuard::Adopt{});
+    if (net->context.wait_fd() < 0) has_fd = false;
     else if (!net->context.may_sleep()) ready = true;
     else fds.push_back({net->context.wait_fd(), POLLIN, 0});
   });

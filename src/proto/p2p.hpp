@@ -87,13 +87,12 @@ void complete_from_outside(Request& request) noexcept;
 inline Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.vci); }
 
 namespace detail {
-/// `complete` for requests with a continuation, freed by their user, or that hold a derived datatype.
+/// `complete` for requests that are `special`.
 void complete_specially(Request& request, VciGuard& guard) noexcept;
 }
 
 inline void complete(Request& r, VciGuard& guard) noexcept {
-  if (r.continuation || r.user_freed || (r.datatype && !r.datatype->builtin)) [[unlikely]]
-    return detail::complete_specially(r, guard);
+  if (r.special) [[unlikely]] return detail::complete_specially(r, guard);
   r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
   if (runtime.locks) wake_sleepers(guard.vci());
 }

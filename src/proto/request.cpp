@@ -20,7 +20,7 @@ void recycle(Request& r) noexcept {
   if (r.datatype) release(*r.datatype);
   if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv)) release_comm(r.comm);
   // Back to the default state, which `new_request` relies on.
-  r.persistent = r.cancelled = r.user_freed = false;
+  r.special = r.persistent = r.cancelled = r.user_freed = false;
   r.ops = nullptr;
   r.data = nullptr;
   r.continuation = nullptr;
@@ -44,7 +44,7 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
     if (r.type == Request::Type::send) freed_sends.fetch_sub(1, std::memory_order_relaxed);
     return recycle(r);
   }
-  r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
+  r.state.store(Request::done_bit | Request::special_bit, std::memory_order_release);  // pairs with is_done
   if (runtime.locks) wake_sleepers(guard.vci());
 }
 
@@ -65,7 +65,7 @@ void release_by_user(Request& r) noexcept {
   {
     VciGuard guard(*r.vci);
     if (!r.is_done()) {
-      r.user_freed = true;
+      r.special = r.user_freed = true;
       if (r.type == Request::Type::send) freed_sends.fetch_add(1, std::memory_order_relaxed);
       return;
     }
@@ -137,7 +137,10 @@ bool cancel_receive(Request& receive) noexcept {
   VciGuard guard(*receive.vci);
   if (receive.is_done() || !receive.bin) return false;
   guard.vci().matcher.remove_posted(receive);
-  receive.cancelled = true;
+  receive.special = receive.cancelled = true;
+  receive.source = MPI_ANY_SOURCE;
+  receive.tag = MPI_ANY_TAG;
+  receive.bytes = 0;
   complete(receive, guard);
   return true;
 }

@@ -50,17 +50,21 @@ struct CompletedRequest : Request {
 CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
 CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
 
-/// The message space that `to` receives in, and this endpoint's own.
-std::uint64_t context_of(const Comm& comm, const Address& to, Space space) noexcept {
-  return (comm.outbox + 2 * std::uint64_t{to.index}) | static_cast<std::uint64_t>(space);
+/// The message spaces in which rank `dest` and this endpoint itself receive.
+std::uint64_t context_of(const Comm& comm, int dest, Space space) noexcept {
+  return comm.context_to(dest) | static_cast<std::uint64_t>(space);
 }
 std::uint64_t own_context(const Comm& comm, Space space) noexcept { return comm.inbox | static_cast<std::uint64_t>(space); }
 
 /// True when the sender matches the message itself: the receiver lives behind the VCI that `comm` sends from. Members of one process
 /// behind different VCIs reach each other as other processes do, through the ring, so that no thread waits for another's VCI.
-inline bool is_own_vci(const Address& to, const Comm& comm) noexcept {
-  if (to.process != runtime.self) [[likely]] return false;
+[[gnu::noinline]] bool shares_vci(int dest, const Comm& comm) noexcept {
+  const Address to = comm.address(dest);
   return to.vci == comm.vci || &vci_of_lane(to.vci) == &vci_of_lane(comm.vci);
+}
+inline bool is_own_vci(int dest, const Comm& comm) noexcept {
+  if (comm.peers->process(dest) != runtime.self) return false;
+  return !comm.peers->endpoints || shares_vci(dest, comm);
 }
 
 /// Puts the arguments into a request. The datatype is referenced: it may be freed while the operation runs.
@@ -74,11 +78,14 @@ void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, D
   r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
   r.peer = peer;
   r.lane = comm.vci;
-  r.mode = static_cast<std::uint8_t>(mode);
   const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
-  r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, comm.address(peer), space), comm.rank, tag}
+  if (sends) r.mode = static_cast<std::uint8_t>(mode);
+  r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, peer, space), comm.rank, tag}
                     : match::Pattern{own_context(comm, space), peer, tag};
-  retain(datatype);
+  if (!datatype.builtin) [[unlikely]] {
+    retain(datatype);
+    r.special = true;
+  }
 }
 
 /// Copies a message to the receive that it matched. Contiguous on both sides is one branch and one copy.
@@ -87,7 +94,15 @@ inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype&
     const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
     const auto* from = static_cast<const std::byte*>(buffer) + type.true_lb;
     auto* to = static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb;
-    if (from != to && n) std::memmove(to, from, n);
+    if (n - 8 <= 8) {  // 8 to 16 bytes, the most common small messages: two words, which may overlap
+      std::uint64_t first, last;
+      std::memcpy(&first, from, 8);
+      std::memcpy(&last, from + n - 8, 8);
+      std::memcpy(to, &first, 8);
+      std::memcpy(to + n - 8, &last, 8);
+    } else if (from != to && n) {
+      std::memmove(to, from, n);
+    }
     return;
   }
   copy_typed(buffer, count, type, receive.buffer, receive.count, *receive.datatype);
@@ -95,7 +110,7 @@ inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype&
 
 /// A message to the own process, without a request: matched here and copied straight into the receive buffer, or kept as a copy.
 /// False when it must wait for its receive.
-inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, const match::Pattern& key,
+inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, match::Pattern key,
                           SendMode mode) noexcept {
   Vci& vci = guard.vci();
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
@@ -130,7 +145,7 @@ void launch_self(VciGuard& guard, Request& send) noexcept {
 /// The general send, with a request: any mode, any datatype, any size.
 int launch_send(VciGuard& guard, Request& send) noexcept {
   const Address to = send.comm->address(send.peer);
-  if (is_own_vci(to, *send.comm)) {
+  if (is_own_vci(send.peer, *send.comm)) {
     launch_self(guard, send);
     return MPI_SUCCESS;
   }
@@ -152,7 +167,7 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
   Request* send = new_request(guard.vci(), Request::Type::send, &comm);
   fill(*send, Request::Type::send, buffer, count, type, peer, tag, comm, space, mode);
   if (int code = launch_send(guard, *send)) {
-    send->error = code;
+    send->fail(code);
     complete(*send, guard);
   }
   return send;
@@ -171,7 +186,8 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   if (port->ring.held()) [[unlikely]] return false;
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
   if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
-  const RecordHead head{context_of(comm, to, space), comm.rank, tag, RecordKind::eager, comm.vci};
+  const RecordHead head{(comm.outbox + 2 * std::uint64_t{to.index}) | static_cast<std::uint64_t>(space), comm.rank, tag,
+                        RecordKind::eager, comm.vci};
   if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]] return false;
   peer->ring_doorbell(port->vci);
   return true;
@@ -181,7 +197,7 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
-  if (try_send_self(guard, buffer, count, type, {context_of(comm, comm.address(dest), space), comm.rank, tag}, mode))
+  if (try_send_self(guard, buffer, count, type, {context_of(comm, dest, space), comm.rank, tag}, mode))
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
@@ -198,11 +214,19 @@ template <Space space, SendMode mode>
   return send_slowly<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
+/// To an endpoint of the own process.
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_to_member(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  return shares_vci(dest, comm) ? send_to_self<space, mode>(buffer, count, type, dest, tag, comm)
+                                : send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
+}
+
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  if (is_own_vci(comm.address(dest), comm)) return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
-  return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
+  if (comm.peers->process(dest) != runtime.self) return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
+  if (!comm.peers->endpoints) [[likely]] return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
+  return send_to_member<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
 }  // namespace
@@ -221,8 +245,7 @@ Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, in
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
                Space space) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  const Address to = comm.address(dest);
-  if (!is_own_vci(to, comm) && try_send(buffer, count, type, to, tag, comm, space, SendMode::standard)) [[likely]]
+  if (!is_own_vci(dest, comm) && try_send(buffer, count, type, comm.address(dest), tag, comm, space, SendMode::standard)) [[likely]]
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
 }
@@ -235,10 +258,10 @@ void set_received(Request& receive, std::uint64_t bytes, int source, int tag) no
   receive.bytes = static_cast<MPI_Count>(bytes < receive.capacity ? bytes : receive.capacity);
   if (bytes > receive.capacity) [[unlikely]] {
     const Comm* comm = receive.comm && receive.comm->is(Kind::comm) ? receive.comm : nullptr;
-    receive.error = error(MPI_ERR_TRUNCATE,
+    receive.fail(error(MPI_ERR_TRUNCATE,
                           "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
                           static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
-                          static_cast<unsigned long long>(receive.capacity));
+                          static_cast<unsigned long long>(receive.capacity)));
   }
 }
 
@@ -273,7 +296,8 @@ inline void match_or_post(Vci& vci, VciGuard& guard, Request& receive) noexcept 
 
 template <Space space>
 inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
-  Request* r = new_request(guard.vci(), Request::Type::recv, &comm);
+  Request* r = guard.vci().requests.allocate(&guard.vci());  // its status is set when the message comes
+  r->state.store(Request::active, std::memory_order_relaxed);
   fill(*r, Request::Type::recv, buffer, count, type, source, tag, comm, space, SendMode::standard);
   match_or_post(guard.vci(), guard, *r);
   return r;
@@ -303,7 +327,7 @@ void start_receive(VciGuard& guard, Request& receive) noexcept { match_or_post(g
 
 void start_send(VciGuard& guard, Request& send) noexcept {
   if (int code = launch_send(guard, send)) {
-    send.error = code;
+    send.fail(code);
     complete(send, guard);
   }
 }
@@ -313,7 +337,7 @@ Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count,
   VciGuard guard(home_vci(comm));
   Request* request = new_request(guard.vci(), type, &comm);
   fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
-  request->persistent = true;
+  request->special = request->persistent = true;
   if (!comm.predefined) comm.retain();  // it can be started after its communicator's handle was freed
   request->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
   return request;

@@ -154,7 +154,7 @@ int SendBuffer::send(const void* buffer, MPI_Count count, Datatype& type, int de
   VciGuard guard(home_vci(comm));
   Request* started = isend(guard, piece->memory, static_cast<MPI_Count>(bytes), *resolve<Datatype>(MPI_PACKED), dest, tag, comm, Space::user);
   if (!started->is_done()) {
-    started->continuation = piece;
+    started->then(*piece);
     return MPI_SUCCESS;
   }
   const int code = started->error;

@@ -40,10 +40,13 @@ struct Request : Object, match::Posted {
   static constexpr Kind object_kind = Kind::request;
 
   enum class Type : std::uint8_t { send, recv, collective, generalized, persistent_send, persistent_recv, persistent_coll };
-  enum : std::uint32_t { active = 0, done_bit = 1, inactive_bit = 2 };
+  enum : std::uint32_t { active = 0, done_bit = 1, inactive_bit = 2, special_bit = 4 };
 
   std::atomic<std::uint32_t> state{active};  ///< active → done (release; pairs with the acquire in is_done)
   Type type = Type::send;
+  /// One of the fields below (persistent to continuation), the error or a derived datatype is set: completing the operation, and
+  /// concluding it (`special_bit`), must look closer. So the common case looks at this alone.
+  bool special = false;
   bool persistent = false;
   bool cancelled = false;
   bool user_freed = false;    ///< MPI_Request_free while active: goes back to the pool when done
@@ -68,6 +71,15 @@ struct Request : Object, match::Posted {
   std::uint8_t mode = 0;         ///< SendMode
   Transfer* transfer = nullptr;  ///< of a rendezvous under way
   Request* next = nullptr;       ///< in the VCI's free or ready list
+
+  void fail(int code) noexcept {
+    error = code;
+    special = true;
+  }
+  void then(Continuation& next_step) noexcept {
+    continuation = &next_step;
+    special = true;
+  }
 
   [[nodiscard]] bool is_done() const noexcept { return state.load(std::memory_order_acquire) & done_bit; }
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return 0; }

@@ -102,16 +102,16 @@ class [[nodiscard]] VciGuard {
   explicit VciGuard(Vci& vci) noexcept : vci_(&vci) {
     if (runtime.locks) vci_->lock.lock();
   }
-  struct Try {};
-  /// Holds only if `held()`.
-  VciGuard(Vci& vci, Try) noexcept : vci_(runtime.locks && !vci.lock.try_lock() ? nullptr : &vci) {}
+  struct Adopt {};
+  /// \pre `try_hold(vci)` was true
+  VciGuard(Vci& vci, Adopt) noexcept : vci_(&vci) {}
   ~VciGuard() {
-    if (vci_ && runtime.locks) vci_->lock.unlock();
+    if (runtime.locks) vci_->lock.unlock();
   }
+  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return !runtime.locks || vci.lock.try_lock(); }
   VciGuard(const VciGuard&) = delete;
   VciGuard& operator=(const VciGuard&) = delete;
 
-  [[nodiscard]] bool held() const noexcept { return vci_; }
   [[nodiscard]] Vci& vci() const noexcept { return *vci_; }
 
  private:
@@ -133,9 +133,9 @@ bool has_backlog() noexcept;
 
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 inline bool poll(Vci& vci) noexcept {
-  if (!vci.has_work()) return false;
-  VciGuard guard(vci, VciGuard::Try{});
-  return guard.held() && progress(guard);
+  if (!vci.has_work() || !VciGuard::try_hold(vci)) return false;
+  VciGuard guard(vci, VciGuard::Adopt{});
+  return progress(guard);
 }
 
 /// `poll` for a thread that waits on `vci`: after every 32 steps that found work, one on every VCI. A VCI that is never out of
@@ -143,11 +143,11 @@ inline bool poll(Vci& vci) noexcept {
 inline bool poll_fairly(Vci& vci) noexcept {
   if constexpr (ablation::built)
     if (ablation::off.progress) return progress_all();
-  if (!vci.has_work()) return false;
+  if (!vci.has_work() || !VciGuard::try_hold(vci)) return false;
   bool look_around;
   {
-    VciGuard guard(vci, VciGuard::Try{});
-    if (!guard.held() || !progress(guard)) return false;
+    VciGuard guard(vci, VciGuard::Adopt{});
+    if (!progress(guard)) return false;
     look_around = ++vci.busy_steps % 32 == 0;
   }
   if (look_around) [[unlikely]] progress_all();

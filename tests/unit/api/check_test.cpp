@@ -19,7 +19,7 @@ std::string text_of(int code) {
 
 std::unique_ptr<Comm> comm_of(int size, const char* name = "") {
   auto comm = std::make_unique<Comm>();
-  comm->size = size;
+  comm->size = comm->peer_count = size;
   comm->rank = 0;
   std::snprintf(comm->name, sizeof comm->name, "%s", name);
   return comm;
@@ -74,7 +74,7 @@ TEST(Ranks, OutsideTheCommunicatorAreNamedWithItsNameAndSize) {
 TEST(Ranks, OfAnIntercommunicatorAreThoseOfTheRemoteGroup) {
   const auto comm = comm_of(2);
   comm->inter = true;
-  comm->remote_size = 5;
+  comm->remote_size = comm->peer_count = 5;
   EXPECT_EQ(check::dest(4, *comm, "dest"), MPI_SUCCESS);
   EXPECT_EQ(error_class(check::dest(5, *comm, "dest")), MPI_ERR_RANK);
   for (const int good : {0, 4, int{MPI_ROOT}, int{MPI_PROC_NULL}})
