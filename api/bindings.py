@@ -35,7 +35,8 @@ def where(chapter: Chapter) -> str:
 
 def emit_impl(api: Api) -> str:
     out = [NOTICE, "// What the bindings call: one implementation per function family, see api/README.md.\n#pragma once\n\n",
-           "#include <mpix.h>\n\n#include \"core/count_array.hpp\"\n#include \"core/handle.hpp\"\n\nnamespace heddle::mpi {\n"]
+           "#include <mpix.h>\n\n#include \"core/count_array.hpp\"\n#include \"core/handle.hpp\"\n\n"
+           "namespace heddle {\nstruct Stream;\nstruct Threadcomm;\n}\n\nnamespace heddle::mpi {\n"]
     for chapter in api.chapters + api.extensions:
         out.append(f"\n// --- {where(chapter)}\n")
         for f in chapter.functions:
@@ -138,6 +139,13 @@ class Binding:
                 return False
         return True
 
+    def communicates(self) -> bool:
+        """A function that one thread at a time may call on a communicator with streams."""
+        key = self.f.chapter.key
+        if key in ("pt2pt", "partitioned", "collective", "neighborhood"):
+            return True
+        return key in ("comm", "topology", "stream") and any(p.kind == "COMM" and p.direction == "out" for p in self.params)
+
     def resolve_handles(self) -> List[str]:
         out = []
         # First the object whose error handler is used for the others.
@@ -166,6 +174,9 @@ class Binding:
             out.append(f"  if (!{p.name}_) {self.fail(bad)}")
         elif cls in NULL:
             out.append(f"  if (!{p.name}_ && {p.name} != {NULL[cls]}) {self.fail(bad)}")
+        if cls == "Comm" and not p.optional and self.communicates():
+            out.append(f"  StreamUse {p.name}_use;\n  if ({p.name}_->streams) [[unlikely]]\n"
+                       f'    if (const int code = {p.name}_use.enter(*{p.name}_, "{self.name}")) {self.fail("code")}')
         return out
 
     def check(self, p: Param) -> str:

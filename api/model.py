@@ -225,7 +225,7 @@ class Api:
 # The order of the standard, for documents and the header.
 CHAPTERS = ("pt2pt buffer partitioned datatype collective op group comm topology neighborhood environment error "
             "info init dynamic rma request io tool abi").split()
-EXTENSIONS = "endpoints threadcomm".split()
+EXTENSIONS = "endpoints stream threadcomm".split()
 
 PARAM = re.compile(r"^(?:(in|out|inout) )?(\w+): (<[^>]+>|\w+)(?:\(([^)]*)\))?([?!]*)$")
 

@@ -5,7 +5,11 @@
 
 #include <mpi.h>
 
-#define HEDDLE_MPIX 3 /* grows with every extension added here */
+#define HEDDLE_MPIX 4 /* grows with every extension added here */
+
+typedef struct MPIX_Stream_object *MPIX_Stream;
+#define MPIX_STREAM_NULL ((MPIX_Stream)0)
+#define MPIX_ANY_INDEX (-1) /* a stream of the sender's, whichever */
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +26,87 @@ int MPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info inf
     MPI_Comm out_comm_handles[]);
 int PMPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info,
     MPI_Comm out_comm_handles[]);
+
+/* --- Streams ------------------------------------------------------------------------------------------- */
+
+/* Makes a stream: a virtual communication interface that one thread at a time uses. Streams are spread over the
+   interfaces that the process has (HEDDLE_VCIS); with more streams than interfaces some share one.
+   MPI_ERR_ARG: the hint "type" names a kind of stream that Heddle does not have (those of GPUs). */
+int MPIX_Stream_create(MPI_Info info, MPIX_Stream *stream);
+int PMPIX_Stream_create(MPI_Info info, MPIX_Stream *stream);
+
+/* Gives a stream back. MPI_ERR_PENDING: a communicator still has it; free that first. */
+int MPIX_Stream_free(MPIX_Stream *stream);
+int PMPIX_Stream_free(MPIX_Stream *stream);
+
+/* Makes a copy of a communicator in which the caller's messages pass through a stream. Collective over comm, an
+   intracommunicator. Each member gives a stream of its own, or MPIX_STREAM_NULL for the interface that it
+   would have had. While one thread is inside a call that communicates on newcomm, such a call of another
+   thread on the same stream is an error that names the first. Duplicates of newcomm keep the streams; other
+   communicators made of it have none. */
+int MPIX_Stream_comm_create(MPI_Comm comm, MPIX_Stream stream, MPI_Comm *newcomm);
+int PMPIX_Stream_comm_create(MPI_Comm comm, MPIX_Stream stream, MPI_Comm *newcomm);
+
+/* Makes a copy of a communicator with several streams of each member. Collective over comm; members may give
+   different numbers. Streams are named by their place in the array (MPIX_Stream_send and its like). The
+   functions of MPI that do not name one use that at place 0. A count of 0 is the same as one
+   MPIX_STREAM_NULL. */
+int MPIX_Stream_comm_create_multiplex(MPI_Comm comm, int count, const MPIX_Stream array_of_streams[],
+    MPI_Comm *newcomm);
+int PMPIX_Stream_comm_create_multiplex(MPI_Comm comm, int count, const MPIX_Stream array_of_streams[],
+    MPI_Comm *newcomm);
+
+/* Gives a stream of a communicator by its place. MPIX_STREAM_NULL when the communicator has no streams.
+   MPI_ERR_ARG: there is no such place. */
+int MPIX_Comm_get_stream(MPI_Comm comm, int idx, MPIX_Stream *stream);
+int PMPIX_Comm_get_stream(MPI_Comm comm, int idx, MPIX_Stream *stream);
+
+/* Makes progress on the operations of a stream. MPIX_STREAM_NULL: on all operations of the process. */
+int MPIX_Stream_progress(MPIX_Stream stream);
+int PMPIX_Stream_progress(MPIX_Stream stream);
+
+/* Sends from one of the caller's streams to one of the receiver's. The message matches receives at the stream
+   dest_stream_index of dest only. MPI_ERR_ARG: there is no stream at that place. */
+int MPIX_Stream_send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index);
+int MPIX_Stream_send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, int source_stream_index, int dest_stream_index);
+int PMPIX_Stream_send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index);
+int PMPIX_Stream_send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, int source_stream_index, int dest_stream_index);
+
+/* Starts a send from one of the caller's streams to one of the receiver's. As MPIX_Stream_send. */
+int MPIX_Stream_isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Request *request);
+int MPIX_Stream_isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, int source_stream_index, int dest_stream_index, MPI_Request *request);
+int PMPIX_Stream_isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Request *request);
+int PMPIX_Stream_isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+    MPI_Comm comm, int source_stream_index, int dest_stream_index, MPI_Request *request);
+
+/* Receives at one of the caller's streams. Takes messages that were sent to the caller's stream
+   dest_stream_index. source_stream_index is a place at the sender, or MPIX_ANY_INDEX; it says what to expect,
+   but does not tell messages apart: use tags or different destination streams. */
+int MPIX_Stream_recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Status *status);
+int MPIX_Stream_recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Status *status);
+int PMPIX_Stream_recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Status *status);
+int PMPIX_Stream_recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Status *status);
+
+/* Starts a receive at one of the caller's streams. As MPIX_Stream_recv. */
+int MPIX_Stream_irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Request *request);
+int MPIX_Stream_irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Request *request);
+int PMPIX_Stream_irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+    int source_stream_index, int dest_stream_index, MPI_Request *request);
+int PMPIX_Stream_irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+    MPI_Comm comm, int source_stream_index, int dest_stream_index, MPI_Request *request);
 
 /* --- Thread communicators ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 
 #include "core/info.hpp"
 #include "core/runtime.hpp"
+#include "core/stream.hpp"
 #include "core/topology.hpp"
 #include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
@@ -29,6 +30,7 @@ std::atomic<std::uint64_t> next_context{1};
 void release_parts(Comm& comm) noexcept {
   if (coll::CommState* state = comm.coll_state.exchange(nullptr, std::memory_order_acq_rel))
     coll::release_state(state);
+  drop_streams(std::exchange(comm.streams, nullptr));
   if (comm.group) release_group(std::exchange(comm.group, nullptr));
   if (comm.remote_group) release_group(std::exchange(comm.remote_group, nullptr));
   if (comm.local_comm) release_comm(std::exchange(comm.local_comm, nullptr));

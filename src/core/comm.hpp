@@ -18,6 +18,7 @@ namespace coll {
 struct CommState;  // what the collectives keep per communicator (node layout, flags, …); owned by coll/
 }
 
+struct CommStreams;  // core/stream.hpp
 struct Topology;  // cartesian, graph, dist_graph: core/topology.hpp
 
 /// The 64-bit name of a message space: the leader's globally unique process number (high 32 bits, below 2^30), the leader's
@@ -78,6 +79,8 @@ struct Comm : Object {
   Info* info = nullptr;        ///< owned; hints given by the user, as the library took them (core/hints.hpp)
   AttributeMap attributes;
   std::atomic<coll::CommState*> coll_state{nullptr};
+  CommStreams* streams = nullptr;  ///< owned, immutable after creation; nullptr: none. With it, `kind` is stream_comm
+  Comm* stands_for = nullptr;  ///< of two streams (core/stream.hpp): the communicator that the user knows, whose handler gets errors
   Topology* topology = nullptr;  ///< owned, immutable after creation; nullptr: none
 
   Comm();

@@ -10,6 +10,7 @@
 #include "core/hints.hpp"
 #include "core/inter_exchange.hpp"
 #include "core/runtime.hpp"
+#include "core/stream.hpp"
 #include "core/topology.hpp"
 #include "proto/p2p.hpp"
 #include "sys/error.hpp"
@@ -88,6 +89,7 @@ Comm* make_twin(Comm& parent) noexcept {
     twin = make_comm(0, retain_group(parent.group), parent.rank);
     if (!twin) return nullptr;
   }
+  if (parent.streams && !copy_streams(*twin, parent)) return release_comm(twin), nullptr;
   inherit(*twin, parent);
   twin->topology = retain_topology(parent.topology);
   return twin;

@@ -167,6 +167,7 @@ int raise(Comm* comm, int code, const char* function) noexcept {
     release_errhandler(handler);
     return code;
   }
+  if (comm->stands_for) comm = comm->stands_for;
   char where[MPI_MAX_OBJECT_NAME + 64];
   describe(*comm, where, sizeof where);
   Errhandler* handler = comm->errhandler.get(errhandler_fatal);

@@ -14,7 +14,6 @@ struct Op;
 struct Info;
 struct Errhandler;
 struct Session;
-struct Threadcomm;
 struct Request;
 struct Message;
 

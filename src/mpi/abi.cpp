@@ -15,6 +15,7 @@
 #include "core/op.hpp"
 #include "core/session.hpp"
 #include "generated/impl.hpp"
+#include "mpi/check.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -149,7 +150,10 @@ int Abi_set_fortran_booleans(int logical_size, void* logical_true, void* logical
   return MPI_SUCCESS;
 }
 
-int Comm_toint(MPI_Comm comm) { return to_int<Comm>(comm); }
+int Comm_toint(MPI_Comm handle) {
+  const Comm* comm = check::comm(handle);  // of a thread communicator: the thread's rank
+  return comm && !comm->predefined ? static_cast<int>(comm->index) : to_int<Comm>(handle);
+}
 MPI_Comm Comm_fromint(int comm) { return from_int<Comm>(comm, MPI_COMM_NULL); }
 int Errhandler_toint(MPI_Errhandler errhandler) { return to_int<Errhandler>(errhandler); }
 MPI_Errhandler Errhandler_fromint(int errhandler) { return from_int<Errhandler>(errhandler, MPI_ERRHANDLER_NULL); }

@@ -132,7 +132,17 @@ int too_large(MPI_Count value, const char* argument) noexcept {
                static_cast<long long>(value));
 }
 
-Comm* comm_behind(MPI_Comm comm) noexcept { return comm_of_thread(comm); }
+Comm* comm_behind(MPI_Comm comm) noexcept {
+  Comm* const found = stream_comm(comm);
+  return found ? found : comm_of_thread(comm);
+}
+
+int bad_stream(MPIX_Stream stream, const char* argument) noexcept {
+  if (stream == MPIX_STREAM_NULL)
+    return error(MPI_ERR_ARG, "argument %s is MPIX_STREAM_NULL; pass a stream made by MPIX_Stream_create", argument);
+  return error(MPI_ERR_ARG, "argument %s (%p) is not a valid stream: it was freed or never was one", argument,
+               static_cast<const void*>(stream));
+}
 
 Comm* pointee(MPI_Comm* comm) noexcept {
   if (!comm) return nullptr;

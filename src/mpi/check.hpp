@@ -11,6 +11,7 @@
 #include "core/op.hpp"
 #include "core/runtime.hpp"
 #include "core/session.hpp"
+#include "core/stream.hpp"
 #include "core/threadcomm.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
@@ -44,6 +45,7 @@ void read_parameters() noexcept;
 [[gnu::cold, gnu::noinline]] int bad_info(MPI_Info info, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_errhandler(MPI_Errhandler errhandler, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_session(MPI_Session session, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_stream(MPIX_Stream stream, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_threadcomm(MPI_Comm comm, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int not_running() noexcept;
 
@@ -165,7 +167,12 @@ inline int message(const void* p, MPI_Count n, const Datatype* type, const char*
 }
 
 // --- for the bindings ----------------------------------------------------------------------------------------------
-/// The communicator that a handle stands for where it is no communicator's: for a thread's rank of a thread communicator.
+/// The communicator whose handle this is, or nullptr: not what it stands for in this thread only.
+inline Comm* object_of(MPI_Comm handle) noexcept {
+  Comm* const found = resolve<Comm>(handle);
+  return found ? found : stream_comm(handle);
+}
+/// The communicator that a handle stands for where `resolve` finds none: one with streams, or a thread's rank of a thread communicator.
 [[gnu::cold, gnu::noinline]] Comm* comm_behind(MPI_Comm comm) noexcept;
 /// The communicator that a handle stands for in this thread, or nullptr.
 inline Comm* comm(MPI_Comm handle) noexcept {

@@ -123,7 +123,7 @@ int Intercomm_merge(Comm& intercomm, int high, MPI_Comm* newintracomm) {
 }
 
 int Comm_free(MPI_Comm* comm) {
-  Comm* object = resolve<Comm>(*comm);
+  Comm* object = check::object_of(*comm);
   if (!object) return not_to_be_freed(*comm);
   if (const int code = free_comm(*object)) return code;
   *comm = MPI_COMM_NULL;
@@ -131,14 +131,16 @@ int Comm_free(MPI_Comm* comm) {
 }
 
 int Comm_disconnect(MPI_Comm* comm) {
-  Comm* object = resolve<Comm>(*comm);
+  Comm* object = check::object_of(*comm);
   if (!object) return not_to_be_freed(*comm);
   if (const int code = disconnect_comm(*object)) return code;
   *comm = MPI_COMM_NULL;
   return MPI_SUCCESS;
 }
 
-int Comm_group(Comm& comm, MPI_Group* group) { return give_group(*comm.group, group); }
+int Comm_group(Comm& comm, MPI_Group* group) {
+  return give_group(comm.streams ? *comm.streams->table->members : *comm.group, group);
+}
 
 int Comm_test_inter(Comm& comm, int* flag) {
   *flag = comm.inter;

@@ -19,7 +19,7 @@ void progress_for_test(Vci& vci) noexcept {
 }
 
 int blame_comm(Comm* comm, int code) noexcept {
-  return blame(comm && comm->is(Kind::comm) ? comm : nullptr, code);
+  return blame(comm && !comm->is(Kind::freed) ? comm : nullptr, code);
 }
 
 namespace {

@@ -26,7 +26,7 @@ int Threadcomm_free(MPI_Comm* handle) {
 }
 
 int Comm_test_threadcomm(MPI_Comm handle, int* flag) {
-  const Comm* comm = resolve<Comm>(handle);
+  const Comm* comm = check::object_of(handle);
   const bool threads = resolve<Threadcomm>(handle) != nullptr;
   if (!comm && !threads) return check::bad_comm(handle, "comm");
   *flag = threads || comm->of_threads;

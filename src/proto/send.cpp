@@ -257,7 +257,8 @@ void set_received(Request& receive, std::uint64_t bytes, int source, int tag) no
   receive.tag = tag;
   receive.bytes = static_cast<MPI_Count>(bytes < receive.capacity ? bytes : receive.capacity);
   if (bytes > receive.capacity) [[unlikely]] {
-    const Comm* comm = receive.comm && receive.comm->is(Kind::comm) ? receive.comm : nullptr;
+    const Comm* comm = receive.comm && !receive.comm->is(Kind::freed) ? receive.comm : nullptr;
+    if (comm && comm->stands_for) comm = comm->stands_for;
     receive.fail(error(MPI_ERR_TRUNCATE,
                           "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
                           static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",

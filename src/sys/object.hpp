@@ -23,6 +23,8 @@ enum class Kind : std::uint32_t {
   session = 0x48536573,
   win = 0x4857696e,
   file = 0x4846696c,
+  stream = 0x48537472,
+  stream_comm = 0x48436f53,  ///< a communicator with streams: not found by its fast path
   threadcomm = 0x48546872,
 };
 
@@ -82,7 +84,7 @@ class ObjectPool {
     std::lock_guard lock(mutex_);
     if (n / chunk_slots >= chunks_) return nullptr;
     T* object = &table_[n / chunk_slots][n % chunk_slots].object;
-    return object->is(T::object_kind) ? object : nullptr;
+    return object->is(Kind::freed) ? nullptr : object;
   }
 
   /// Calls `use(T&)` for every live object, under the pool's lock: `use` must not create or destroy.
@@ -91,7 +93,7 @@ class ObjectPool {
     std::lock_guard lock(mutex_);
     for (std::uint32_t c = 0; c < chunks_; ++c)
       for (std::uint32_t i = 0; i < chunk_slots; ++i)
-        if (table_[c][i].object.is(T::object_kind)) use(table_[c][i].object);
+        if (!table_[c][i].object.is(Kind::freed)) use(table_[c][i].object);
   }
 
  private:
