@@ -21,6 +21,7 @@ namespace {
 
 HEDDLE_PARAM_INT(gather_us, "HEDDLE_NET_GATHER_US", 100, "microseconds after which gathered messages leave though their sender does not call MPI");
 
+constexpr std::int64_t tick_ns = 1'000'000'000;
 constexpr int quiet_ticks = 50;  ///< without anything gathered, after which the thread sleeps
 
 pthread_t thread;
@@ -40,6 +41,21 @@ void ring(unsigned vci) noexcept {
   if (!(doorbell.asleep.load(std::memory_order_acquire) >> vci & 1)) return;
   doorbell.bell.fetch_add(1, std::memory_order_release);
   sync::futex_wake_bits(doorbell.bell, shm::doorbell_bits(vci));
+}
+
+std::int64_t now_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
+}
+
+void tick_all() noexcept {
+  for_each_vci([](Vci& vci) {
+    Net* net = vci.net.load(std::memory_order_acquire);
+    if (!net) return;
+    VciGuard guard(vci);
+    tick(guard, *net);
+  });
 }
 
 /// Sends what is gathered and was so at the last tick already. True if anything is gathered.
@@ -62,6 +78,7 @@ void* run(void*) noexcept {
   std::vector<pollfd> fds;
   std::vector<unsigned> vcis;  // of fds[1], fds[2], …
   int quiet = 0;
+  std::int64_t next_tick = now_ns() + tick_ns;
   while (!stopping.load(std::memory_order_acquire)) {
     fds.assign(1, {event_fd, POLLIN, 0});
     vcis.clear();
@@ -71,9 +88,15 @@ void* run(void*) noexcept {
         Net* net = vci.net.load(std::memory_order_acquire);
         if (net && net->context.wait_fd() >= 0) fds.push_back({net->context.wait_fd(), POLLIN, 0}), vcis.push_back(vci.index);
       });
-    const timespec tick{0, static_cast<long>(gather_us.value() < 10 ? 10 : gather_us.value()) * 1000};
     const bool flushes = flushing.load(std::memory_order_acquire);
-    ppoll(fds.data(), fds.size(), flushes ? &tick : nullptr, nullptr);
+    std::int64_t now = now_ns();
+    if (now >= next_tick) {
+      tick_all();
+      next_tick = now + tick_ns;
+    }
+    const std::int64_t pause = flushes ? (gather_us.value() < 10 ? 10 : gather_us.value()) * 1000 : next_tick - now;
+    const timespec limit{pause / 1'000'000'000, pause % 1'000'000'000};
+    ppoll(fds.data(), fds.size(), &limit, nullptr);
     if (fds[0].revents) {
       std::uint64_t wakes;
       [[maybe_unused]] const auto taken = ::read(event_fd, &wakes, sizeof wakes);

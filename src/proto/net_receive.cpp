@@ -3,10 +3,14 @@
 
 #include "proto/net_state.hpp"
 #include "sys/log.hpp"
+#include "sys/params.hpp"
 #include "vci/protocol.hpp"
 
 namespace heddle::net {
 namespace {
+
+HEDDLE_PARAM_INT(timeout_seconds, "HEDDLE_NET_TIMEOUT", 60,
+                 "seconds after which a peer that confirms nothing of what it was sent is given up, which ends the job; 0: never");
 
 constexpr int events_per_step = 8;  ///< bounds a step: each is at most one frame
 
@@ -62,6 +66,9 @@ void handle_control(VciGuard& guard, Link& link, const Record& record) noexcept 
       link.acked = read<std::uint64_t>(record);
       link.peer_closing = true;
       return tell(guard, link, RecordKind::credit);
+    case RecordKind::probe:
+      link.acked = read<std::uint64_t>(record);
+      return tell(guard, link, RecordKind::credit);
     default: return;
   }
 }
@@ -87,8 +94,8 @@ void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes)
     net.links[std::uint64_t{head.process} << 16 | head.vci] = std::move(made);
   }
   if (head.sequence != link->expected)
-    sys::fatal("network messages of rank %u were lost or repeated (number %u came, %u was due): the provider does not keep its "
-               "promise of reliable order", head.process, head.sequence, link->expected);
+    sys::fatal("messages of rank %u were lost on the network (number %u came, %u was due): the connection to it broke meanwhile",
+               head.process, head.sequence, link->expected);
   ++link->expected;
   for (std::size_t at = sizeof head; at < bytes;) {
     Record& record = *ofi::record_at(data + at);
@@ -158,6 +165,31 @@ bool poll(VciGuard& guard) noexcept {
   if (net.reads_head) worked |= issue_reads(guard, net);
   net.in_step = false;
   return worked;
+}
+
+void tick(VciGuard& guard, Net& net) noexcept {
+  const bool idle = net.epoch == net.epoch_before;
+  if (idle) {
+    // Not the whole progress step: what runs at the end of one may be the program's own functions, which belong to its threads.
+    for (int i = 0; i < 64 && poll(guard); ++i) {}
+    flush(guard);
+  }
+  net.epoch_before = net.epoch;
+  std::vector<Link*> silent;
+  for (auto& entry : net.links) {
+    Link& link = *entry.second;
+    if (link.sent == link.acked || link.acked != link.acked_before) link.silent = 0;
+    else ++link.silent;
+    link.acked_before = link.acked;
+    if (timeout_seconds.value() > 0 && link.silent > timeout_seconds.value())
+      sys::fatal("rank %u has not confirmed for %lld s what was sent to it: its host is down, its process is stopped, or the network between "
+                 "is cut (HEDDLE_NET_TIMEOUT sets the time; 0: wait for ever)", link.process, static_cast<long long>(timeout_seconds.value()));
+    if (link.silent) silent.push_back(&link);
+  }
+  for (Link* link : silent) {
+    tell(guard, *link, RecordKind::probe);
+    flush_link(guard, *link);
+  }
 }
 
 namespace {

@@ -42,6 +42,8 @@ struct Link {
   Frame* open = nullptr;         ///< being filled
   Frame *head = nullptr, *tail = nullptr;  ///< closed, in order, not posted
   std::uint32_t posted = 0;      ///< writes under way
+  std::uint64_t acked_before = 0; ///< `acked` at the helper's last tick
+  std::uint32_t silent = 0;      ///< ticks for which the peer has confirmed nothing of what it was sent
 };
 
 /// A read of remote memory under way.
@@ -84,6 +86,7 @@ struct Net {
   bool in_step = false;         ///< inside a progress step: replies leave together at its end
   bool withheld = false;        ///< credit was kept back because too much is kept here unasked
   std::uint32_t under_way = 0;  ///< posted frames and reads
+  std::uint32_t epoch_before = 0;  ///< `epoch` at the helper's last tick
   std::atomic<bool> gathered{false};  ///< the helper thread looks; relaxed, it takes the VCI before it acts
 
  private:
@@ -106,6 +109,10 @@ bool flush_link(VciGuard& guard, Link& link) noexcept;
 
 void handle_read(VciGuard& guard, Net& net, ReadPiece& piece) noexcept;
 bool issue_reads(VciGuard& guard, Net& net) noexcept;
+
+/// The helper's tick, once a second: takes what arrived when nobody else did, asks silent peers for a sign of life, and ends the job
+/// when one gives none for HEDDLE_NET_TIMEOUT.
+void tick(VciGuard& guard, Net& net) noexcept;
 
 /// Ends the job: the peer cannot be reached any more.
 [[noreturn]] void lost(const Link& link, const char* doing, int error) noexcept;

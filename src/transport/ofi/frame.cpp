@@ -20,7 +20,8 @@ std::size_t least_payload(RecordKind kind) noexcept {
     case RecordKind::here: return sizeof(NetworkName);
     case RecordKind::where: return sizeof(std::uint32_t);
     case RecordKind::credit:
-    case RecordKind::closing: return sizeof(std::uint64_t);
+    case RecordKind::closing:
+    case RecordKind::probe: return sizeof(std::uint64_t);
   }
   return SIZE_MAX;
 }

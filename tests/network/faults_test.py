@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""What happens to a job on the network when its peers, its connections or strangers misbehave."""
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../launch"))
+from launch import BUILD, LaunchTest, LONG, Running, clean_environment, mpiexec  # noqa: E402
+
+RANKS = os.path.join(BUILD, "tests/network/ranks")
+STRANGER = os.path.join(BUILD, "tests/network/stranger")
+NETWORK = {"HEDDLE_SHM": "0", "HEDDLE_OFI_PROVIDER": os.environ.get("HEDDLE_OFI_PROVIDER", "tcp;ofi_rxm")}
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        return [int(p) for p in file.read().split()]
+
+
+def listening_ports(pid):
+    """The IPv4 ports that process `pid` accepts connections at."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found = re.match(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except OSError:
+            continue
+        if found:
+            inodes.add(found[1])
+    ports = []
+    with open(f"/proc/{pid}/net/tcp", encoding="utf-8") as table:
+        for line in table.readlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                address, port = fields[1].split(":")
+                ports.append((socket.inet_ntoa(struct.pack("<I", int(address, 16))), int(port, 16)))
+    return ports
+
+
+class Faults(LaunchTest):
+    def start(self, ranks, *arguments, env=None):
+        job = Running("-n", ranks, RANKS, *arguments, env={**NETWORK, **(env or {})})
+        self.addCleanup(job.__exit__, None, None, None)
+        self.assertEqual(job.process.stdout.readline(), b"ready\n", job.error_text())
+        return job
+
+    def ranks_of(self, job):
+        """Process ids of the ranks (mpiexec's guard is a child too)."""
+        return [p for p in children(job.process.pid) if os.path.realpath(f"/proc/{p}/exe") == os.path.realpath(RANKS)]
+
+    def ports_of(self, job):
+        ports = [p for pid in self.ranks_of(job) for p in listening_ports(pid)]
+        self.assertTrue(ports, "the ranks listen nowhere: is this provider one over TCP?")
+        return ports
+
+    def ends_well(self, job):
+        job.process.stdin.write(b"\n")
+        job.process.stdin.flush()
+        self.assertEqual(job.process.stdout.read(), b"done\n", job.error_text())
+        self.assertEqual(job.process.wait(LONG), 0, job.error_text())
+
+    def test_a_killed_peer_ends_the_job_with_one_sentence_that_names_it(self):
+        job = self.start(3, "exchange")
+        os.kill(self.ranks_of(job)[1], signal.SIGKILL)
+        started = time.monotonic()
+        self.assertNotEqual(job.process.wait(LONG), 0)
+        self.assertLess(time.monotonic() - started, 20)
+        self.assertRegex(job.error_text(), r"rank 1 .* was killed by signal 9")
+
+    def test_a_broken_connection_ends_the_job_naming_the_peer_or_is_made_again(self):
+        done = mpiexec("-n", 2, RANKS, "broken", env={**NETWORK, "HEDDLE_NET_TIMEOUT": "5"})
+        if done.code == 0:
+            self.assertIn("done", done.out)
+        else:
+            self.assertRegex(done.err, r"rank [01]\] fatal: (the connection to rank [01] was lost|messages of rank [01] were lost|"
+                                       r"rank [01] has not confirmed)")
+
+    def test_a_peer_that_stays_silent_ends_the_job_after_the_stated_time(self):
+        job = self.start(2, "mute", env={"HEDDLE_NET_TIMEOUT": "3"})
+        started = time.monotonic()
+        self.assertNotEqual(job.process.wait(LONG), 0)
+        self.assertRegex(job.error_text(), r"rank 1 has not confirmed for 3 s what was sent to it")
+        self.assertLess(time.monotonic() - started, 40)
+
+    def test_rubbish_on_the_ports_is_ignored(self):
+        job = self.start(2, "exchange")
+        chance = random.Random(5)
+        held = []
+        for address, port in self.ports_of(job):
+            for size in (0, 1, 3, 8, 16, 40, 100, 5000):
+                client = socket.create_connection((address, port), timeout=LONG)
+                try:
+                    client.sendall(chance.randbytes(size))
+                    if chance.random() < 0.5:
+                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        client.close()  # a reset
+                    else:
+                        held.append(client)
+                except OSError:
+                    client.close()  # thrown out already
+        self.ends_well(job)
+        for client in held:
+            client.close()
+
+    def test_frames_with_another_jobs_key_are_ignored_with_one_notice(self):
+        job = self.start(2, "exchange")
+        for address, port in self.ports_of(job):
+            done = subprocess.run([STRANGER, address, str(port)], capture_output=True, timeout=LONG, check=False,
+                                  env=clean_environment(NETWORK))
+            self.assertEqual(done.returncode, 0, done)
+        self.ends_well(job)
+        notices = re.findall(r"a network message of \d+ bytes, [^,]+, was ignored", job.error_text())
+        self.assertTrue(1 <= len(notices) <= 2, job.error_text())  # one for each rank that was reached
+
+    def test_gathered_messages_leave_though_their_sender_computes(self):
+        done = mpiexec("-n", 2, RANKS, "burst", 3000, env=NETWORK)
+        self.assertEqual(done.code, 0, done)
+        times = [int(t) for t in re.findall(r"took (\d+) ms", done.out)]
+        self.assertEqual(len(times), 3)
+        self.assertLess(min(times), 1500, "the second message waited for its sender")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+// Sends what does not belong to a job to one of its ports, through libfabric, as another job's process would:
+//
+//   stranger ADDRESS PORT
+//
+// frames with a wrong key, cut ones, random bytes, and nothing at all.
+#include <arpa/inet.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "frames.hpp"
+#include "transport/ofi/context.hpp"
+#include "transport/ofi/provider.hpp"
+
+using namespace heddle;
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  ofi::Choice choice;
+  std::string problem;
+  ofi::Context context;
+  if (!ofi::choose(true, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem) || !context.open(16384, false, problem)) {
+    std::fprintf(stderr, "stranger: %s\n", problem.c_str());
+    return 1;
+  }
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_port = htons(static_cast<std::uint16_t>(std::atoi(argv[2])));
+  inet_pton(AF_INET, argv[1], &where.sin_addr);
+  const fi_addr_t to = context.insert(&where);
+  std::mt19937_64 random(7);
+  int sent = 0;
+  const auto send = [&](const std::vector<std::byte>& bytes) {
+    static ofi::Operation operation{{}, ofi::Operation::Kind::send};
+    ofi::Event events[8];
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      const int code = context.send(to, bytes.data(), bytes.size(), nullptr, operation);
+      context.poll(events, 8);
+      if (code >= 0) {
+        ++sent;
+        return;
+      }
+      if (code != -FI_EAGAIN) return;
+    }
+  };
+  auto frame = test::make_frame({{RecordKind::hello, 24}, {RecordKind::eager, 64}, {RecordKind::ack, 8}, {RecordKind::finished, 8}});
+  send(frame);  // in order, but for the key
+  for (const std::size_t n : {1UL, 8UL, 23UL, 24UL, 48UL, frame.size() - 1}) send({frame.begin(), frame.begin() + static_cast<long>(n)});
+  for (int i = 0; i < 100; ++i) {
+    std::vector<std::byte> noise(random() % 4000);
+    for (auto& byte : noise) byte = static_cast<std::byte>(random());
+    send(noise);
+  }
+  ofi::Event events[8];
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);  // let them leave
+  while (std::chrono::steady_clock::now() < end) context.poll(events, 8);
+  std::printf("sent %d\n", sent);
+  context.close();
+  return sent > 50 ? 0 : 1;
+}

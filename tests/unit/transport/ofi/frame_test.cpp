@@ -1,0 +1,81 @@
+// The check that every frame from the network passes before anything of it is used.
+#include "transport/ofi/frame.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "network/frames.hpp"
+
+namespace heddle::ofi {
+namespace {
+
+using test::GuardedBytes;
+using test::make_frame;
+
+TEST(Frame, what_the_library_sends_is_accepted) {
+  for (const RecordKind kind : test::all_kinds)
+    for (std::size_t payload = test::least_payload(kind); payload < 200; ++payload) {
+      const auto frame = make_frame({{kind, payload}, {RecordKind::eager, 8}});
+      EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::good);
+    }
+}
+
+TEST(Frame, a_frame_with_another_jobs_key_is_foreign_whatever_else_it_says) {
+  auto frame = make_frame({{RecordKind::eager, 8}});
+  EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key + 1, test::processes), Verdict::foreign);
+  std::memset(frame.data(), 0xff, frame.size());
+  EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::foreign);
+}
+
+TEST(Frame, every_truncation_is_refused_without_reading_beyond_the_end) {
+  const auto frame = make_frame({{RecordKind::hello, 24}, {RecordKind::offer, sizeof(Offer)}, {RecordKind::eager, 100}});
+  GuardedBytes bytes(frame.size());
+  for (std::size_t n = 0; n < frame.size(); n += 8) {  // the network's buffers are aligned, so ends are too
+    std::byte* at = bytes.end() - n;
+    if (n) std::memcpy(at, frame.data(), n);
+    EXPECT_NE(check_frame(at, n, test::key, test::processes), Verdict::good) << n;
+  }
+}
+
+TEST(Frame, a_sender_outside_the_job_is_refused) {
+  auto frame = make_frame({{RecordKind::eager, 8}});
+  const std::uint32_t outside = test::processes;
+  std::memcpy(frame.data() + offsetof(FrameHead, process), &outside, sizeof outside);
+  EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed);
+}
+
+TEST(Frame, records_shorter_than_their_kind_needs_are_refused) {
+  for (const RecordKind kind : test::all_kinds)
+    for (std::size_t payload = 0; payload < test::least_payload(kind); ++payload) {
+      const auto frame = make_frame({{kind, payload}});
+      EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed);
+    }
+}
+
+TEST(Frame, a_payload_longer_than_its_frame_is_refused) {
+  for (const std::uint32_t said : {9U, 64U, 0x7fffffffU, 0xfffffff8U, 0xffffffffU}) {
+    auto frame = make_frame({{RecordKind::eager, 8}});
+    std::memcpy(frame.data() + sizeof(FrameHead) + offsetof(Record, bytes) - 8, &said, sizeof said);
+    EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed) << said;
+  }
+}
+
+TEST(Frame, kinds_that_do_not_exist_are_refused) {
+  auto frame = make_frame({{RecordKind::eager, 64}});
+  for (int kind = static_cast<int>(RecordKind::probe) + 1; kind < 256; ++kind) {
+    frame[sizeof(FrameHead) + offsetof(Record, kind) - 8] = static_cast<std::byte>(kind);
+    EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed) << kind;
+  }
+}
+
+TEST(Frame, an_address_longer_than_its_record_is_refused) {
+  auto frame = make_frame({{RecordKind::hello, 24}});
+  const NetworkName name{0, 17, 0};
+  std::memcpy(frame.data() + sizeof(FrameHead) + record_head_bytes, &name, sizeof name);
+  EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed);
+}
+
+}  // namespace
+}  // namespace heddle::ofi
