@@ -52,6 +52,22 @@ class Heddle(TreeTest):
         _, errors = run(HEDDLE, "info", "--library", self.path("none.so"), status=1)
         self.assertIn("none.so", errors)
 
+    def test_the_network_page_says_what_was_found_what_was_chosen_and_why(self):
+        said = json.loads(run(HEDDLE, "info", "network", "--one-host", "--json")[0])
+        self.assertIn(said["chosen"]["provider"], [one["provider"] for one in said["offered"]])
+        self.assertEqual([one["verdict"] for one in said["offered"]].count("chosen"), 1)
+        self.assertTrue(said["chosen"]["why"])
+        asked = json.loads(run(HEDDLE, "info", "network", "--json", env={"HEDDLE_NET": "127.0.0.0/8"})[0])
+        self.assertEqual(asked["chosen"]["address"], "127.0.0.1")
+
+    def test_a_network_that_is_not_there_is_an_error_that_names_the_variable(self):
+        errors = run(HEDDLE, "info", "network", env={"HEDDLE_NET": "240.1.2.0/24"}, status=1)[1]
+        self.assertIn("HEDDLE_NET=240.1.2.0/24", errors)
+
+    def test_a_missing_libfabric_is_an_error_that_names_the_remedy(self):
+        errors = run(HEDDLE, "info", "network", env={"HEDDLE_OFI_LIBRARY": "nowhere.so"}, status=1)[1]
+        self.assertRegex(errors, "libfabric cannot be loaded.*HEDDLE_OFI_LIBRARY")
+
     def test_the_parameter_page_is_up_to_date(self):
         page = os.path.join(os.path.dirname(__file__), "../../docs/params.md")
         if not os.path.exists(page):
