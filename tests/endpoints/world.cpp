@@ -2,6 +2,8 @@
 // for MPI_COMM_WORLD in whatever that thread, and the threads it starts, call. So a test of processes becomes one of endpoints.
 //
 // HEDDLE_TEST_ENDPOINTS=R: the ranks in all, dealt out evenly to the processes that mpiexec starts. Without it nothing happens.
+// HEDDLE_TEST_WORLD: what stands for MPI_COMM_WORLD: `endpoints`, `streams` (a communicator with a stream of each endpoint's own) or
+// `threads` (a thread communicator; threads that a rank starts are nobody then).
 //
 // A program must not keep one rank's state in global variables (thread_local ones are the rank's, but for threads it starts).
 // What stays the process's: keyvals, error classes, sessions, predefined attributes.
@@ -12,6 +14,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -26,6 +29,8 @@ using Main = int (*)(int, char**, char**);
 pthread_barrier_t all_ranks;  // of this process
 std::vector<Endpoint> ranks;
 std::vector<MPI_Comm> worlds;
+enum class Kind { endpoints, streams, threads } kind = Kind::endpoints;
+MPI_Comm threadcomm = MPI_COMM_NULL;
 
 struct {
   Main main;
@@ -54,6 +59,8 @@ int run_ranks(int argc, char** argv, char**) {
     std::fprintf(stderr, "%d ranks are too few for %d processes\n", total, processes);
     return 1;
   }
+  if (const char* name = std::getenv("HEDDLE_TEST_WORLD"))
+    kind = !std::strcmp(name, "streams") ? Kind::streams : !std::strcmp(name, "threads") ? Kind::threads : Kind::endpoints;
   ranks.resize(static_cast<std::size_t>(count));
   worlds.resize(ranks.size(), MPI_COMM_NULL);
   pthread_barrier_init(&all_ranks, nullptr, static_cast<unsigned>(count));
@@ -98,12 +105,24 @@ int start_mpi(int required, int* provided) {
   if (endpoint->index == 0) {
     int level = 0;
     code = PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
-    if (!code) code = MPIX_Comm_create_endpoints(MPI_COMM_WORLD, static_cast<int>(ranks.size()), MPI_INFO_NULL, worlds.data());
+    const auto count = static_cast<int>(ranks.size());
+    if (!code)
+      code = kind == Kind::threads ? MPIX_Threadcomm_init(MPI_COMM_WORLD, count, &threadcomm)
+                                   : MPIX_Comm_create_endpoints(MPI_COMM_WORLD, count, MPI_INFO_NULL, worlds.data());
   }
   pthread_barrier_wait(&all_ranks);
   if (code) return code;
   if (provided) *provided = MPI_THREAD_MULTIPLE;
   endpoint->world = worlds[static_cast<std::size_t>(endpoint->index)];
+  if (kind == Kind::threads) {
+    endpoint->world = threadcomm;
+    MPIX_Threadcomm_start(threadcomm);
+  } else if (kind == Kind::streams) {
+    MPI_Comm parent = endpoint->world;
+    MPIX_Stream_create(MPI_INFO_NULL, &endpoint->stream);
+    MPIX_Stream_comm_create(parent, endpoint->stream, &endpoint->world);
+    PMPI_Comm_free(&parent);
+  }
   int rank = -1;
   PMPI_Comm_rank(endpoint->world, &rank);
   PMPI_Comm_split(endpoint->world, rank, 0, &endpoint->self);
@@ -143,10 +162,15 @@ int MPI_Finalize() {
   if (!endpoint || !endpoint->started || endpoint->ended) return PMPI_Finalize();
   // As MPI_Finalize does: first what hangs on MPI_COMM_SELF.
   PMPI_Comm_free(&endpoint->self);
-  PMPI_Comm_free(&endpoint->world);
+  if (kind == Kind::threads) MPIX_Threadcomm_finish(threadcomm);
+  else PMPI_Comm_free(&endpoint->world);
+  if (kind == Kind::streams) MPIX_Stream_free(&endpoint->stream);
   pthread_barrier_wait(&all_ranks);
   int code = MPI_SUCCESS;
-  if (endpoint->index == 0) code = PMPI_Finalize();
+  if (endpoint->index == 0) {
+    if (kind == Kind::threads) MPIX_Threadcomm_free(&threadcomm);
+    code = PMPI_Finalize();
+  }
   pthread_barrier_wait(&all_ranks);
   endpoint->ended = true;
   return code;

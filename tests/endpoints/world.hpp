@@ -1,13 +1,14 @@
 // The world of a thread that stands for a rank: see world.cpp.
 #pragma once
 
-#include <mpi.h>
+#include <mpix.h>
 
 #include <cstdint>
 
 struct Endpoint {
   int index = -1;  // among the threads of the process; -1: a thread of no rank
   MPI_Comm world = MPI_COMM_NULL, self = MPI_COMM_NULL;
+  MPIX_Stream stream = MPIX_STREAM_NULL;
   bool started = false, ended = false;
 };
 
