@@ -14,6 +14,7 @@
 #include "sys/params.hpp"
 #include "transport/ofi/library.hpp"
 #include "transport/ofi/provider.hpp"
+#include "transport/ofi/tcp_watch.hpp"
 
 namespace heddle::net {
 
@@ -186,6 +187,7 @@ Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept {
     link = &new_link(net, process, vci);
     link->greet = true;
     if (vci == 0) {
+      ofi::watch_peer(peer.name.data(), process);
       link->address = net.context.insert(peer.name.data());
       if (link->address == FI_ADDR_UNSPEC) lost(*link, "looking up its address", FI_EADDRNOTAVAIL);
     }

@@ -8,12 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "proto/net_state.hpp"
 #include "sync/futex.hpp"
+#include "sys/log.hpp"
 #include "sys/params.hpp"
+#include "transport/ofi/tcp_watch.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle::net {
@@ -58,6 +61,28 @@ void tick_all() noexcept {
   });
 }
 
+/// Whether peers' hosts answer: who only receives has sent nothing that could stay unconfirmed. Every quarter of the time allowed, and the
+/// answer has to be "silent" twice, so that a machine that was suspended gets one look to catch up.
+class HostWatch {
+ public:
+  void tick() noexcept {
+    const std::int64_t allowed = patience();
+    if (allowed <= 0 || ++ticks_ < std::max<std::int64_t>(allowed / 4, 1)) return;
+    ticks_ = 0;
+    std::uint32_t rank = 0;
+    std::string host;
+    if (!ofi::find_silent_peer(static_cast<int>(allowed), rank, host))
+      silent_ = 0;
+    else if (++silent_ == 2)
+      sys::fatal("the host of rank %u (%s) has not answered for %lld s: it is down, or the network between is cut (HEDDLE_NET_TIMEOUT sets "
+                 "the time; 0: wait for ever)", rank, host.c_str(), static_cast<long long>(allowed));
+  }
+
+ private:
+  std::int64_t ticks_ = 0;
+  int silent_ = 0;
+};
+
 /// Sends what is gathered and was so at the last tick already. True if anything is gathered.
 bool flush_all() noexcept {
   bool any = false;
@@ -78,6 +103,7 @@ void* run(void*) noexcept {
   std::vector<pollfd> fds;
   std::vector<unsigned> vcis;  // of fds[1], fds[2], …
   int quiet = 0;
+  HostWatch hosts;
   std::int64_t next_tick = now_ns() + tick_ns;
   while (!stopping.load(std::memory_order_acquire)) {
     fds.assign(1, {event_fd, POLLIN, 0});
@@ -92,6 +118,7 @@ void* run(void*) noexcept {
     std::int64_t now = now_ns();
     if (now >= next_tick) {
       tick_all();
+      hosts.tick();
       next_tick = now + tick_ns;
     }
     const std::int64_t pause = flushes ? (gather_us.value() < 10 ? 10 : gather_us.value()) * 1000 : next_tick - now;

@@ -4,6 +4,7 @@
 #include "proto/net_state.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
+#include "transport/ofi/tcp_watch.hpp"
 #include "vci/protocol.hpp"
 
 namespace heddle::net {
@@ -29,6 +30,7 @@ Link* find_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
 /// Gives the link its address from a `hello` or `here`, and sends what waited for it.
 void learn_address(VciGuard& guard, Link& link, const Record& record) noexcept {
   if (link.address != FI_ADDR_UNSPEC) return;
+  ofi::watch_peer(record.payload + sizeof(NetworkName), link.process);
   link.address = link.net->context.insert(record.payload + sizeof(NetworkName));
   if (link.address == FI_ADDR_UNSPEC) lost(link, "looking up its address", EADDRNOTAVAIL);
   flush_link(guard, link);
@@ -166,6 +168,8 @@ bool poll(VciGuard& guard) noexcept {
   net.in_step = false;
   return worked;
 }
+
+std::int64_t patience() noexcept { return timeout_seconds.value(); }
 
 void tick(VciGuard& guard, Net& net) noexcept {
   const bool idle = net.epoch == net.epoch_before;

@@ -117,6 +117,9 @@ void tick(VciGuard& guard, Net& net) noexcept;
 /// Ends the job: the peer cannot be reached any more.
 [[noreturn]] void lost(const Link& link, const char* doing, int error) noexcept;
 
+/// Seconds after which a peer or its host is given up; 0: never.
+std::int64_t patience() noexcept;
+
 /// The thread that sends what was gathered when nobody else does, and that wakes sleepers when the network has something.
 bool start_helper(std::string& problem) noexcept;
 void stop_helper() noexcept;

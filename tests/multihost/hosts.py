@@ -140,7 +140,8 @@ class Hosts:
         self._in_network(self.holders[-1][1], [f"ip link set port{host} up"])
 
     def kill(self, host):
-        """The host and everything on it is gone at once; its cable is down."""
+        """The host loses its power: nothing of it says goodbye."""
+        self.cut(host)
         self.holders[host][0].kill()
         self.holders[host][0].wait()
 

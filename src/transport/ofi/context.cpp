@@ -7,6 +7,7 @@
 
 #include "sys/params.hpp"
 #include "transport/ofi/library.hpp"
+#include "transport/ofi/tcp_watch.hpp"
 
 namespace heddle::ofi {
 namespace {
@@ -98,6 +99,7 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   std::size_t length = sizeof name;
   if ((code = fi_getname(&endpoint_->fid, name, &length))) return fail("asking for the endpoint's address", code, problem);
   name_.assign(name, length);
+  watch_own(name_);
   return post_all(problem);
 }
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 
 #include <mutex>
 
@@ -27,6 +28,8 @@ bool resolve(void* handle, const char* name, Function& function) noexcept {
 const Library* load(std::string& problem) {
   const std::lock_guard hold(load_mutex);
   if (loaded) return loaded;
+  // Its default, 4096, has every VCI take 64 MiB for buffers that wait for small messages, whoever they come from.
+  setenv("FI_OFI_RXM_MSG_RX_SIZE", "512", 0);
   void* handle = dlopen(library_name.text(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     problem = std::string("libfabric cannot be loaded: ") + dlerror() +

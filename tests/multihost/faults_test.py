@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What happens to a job when a cable is cut, for a while or for good, when a rank is killed, when a host dies."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import engines
+from hosts import Hosts, why_not
+
+for reason in (why_not(), engines.why_not("hydra")):
+    if reason:
+        print("skipped:", reason)
+        sys.exit(77)
+EXCHANGE = os.path.join(engines.BUILD, "tests/multihost/multihost_exchange")
+DEAD_AFTER = 3  # seconds without an answer from a peer's kernel, as the tests set it
+NOTICED = 40    # seconds: a bound on hangs; what is stated for users is HEDDLE_NET_TIMEOUT and a half
+
+
+class Job:
+    """An exchange of 4 ranks on 2 hosts that has begun."""
+
+    def __init__(self, hosts, seconds, engine="hydra"):
+        command = engines.command(engine, hosts, 2)
+        settings = ["-x", "HEDDLE_NET_TIMEOUT"] if engine == "prte" else []
+        self.process = hosts.start(0, [*command, *settings, "-n", 4, EXCHANGE, seconds],
+                                   env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER)}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        line = self.process.stdout.readline().decode()
+        assert line == "running\n", line + self.process.stdout.read().decode(errors="replace")
+
+    def end(self):
+        """Exit code and output, or a failure when the job hangs."""
+        try:
+            text = self.process.communicate(timeout=NOTICED)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired as late:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise AssertionError("the job hangs\n" + self.process.communicate()[0].decode(errors="replace")) from late
+        return self.process.returncode, text
+
+
+def ranks_on(hosts, host):
+    """Process ids, as seen from here, of the ranks on a host."""
+    network = os.readlink(f"/proc/{hosts.holders[host][1]}/ns/net")
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{entry}/ns/net") == network and os.readlink(f"/proc/{entry}/exe") == EXCHANGE:
+                found.append(int(entry))
+        except OSError:
+            pass  # gone meanwhile, or a kernel thread
+    return found
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.hosts = Hosts(2)
+        self.addCleanup(self.hosts.close)
+
+    def ends_with_a_message(self, job, pattern):
+        code, text = job.end()
+        self.assertNotEqual(code, 0, text)
+        self.assertRegex(text, pattern)
+        self.assertNotIn("done", text)
+
+    def nothing_runs_on(self, host):
+        end = time.monotonic() + NOTICED
+        while ranks_on(self.hosts, host):
+            self.assertLess(time.monotonic(), end, "ranks are left behind")
+            time.sleep(0.05)
+
+    def test_a_cable_out_for_two_seconds_delays_and_harms_nothing(self):
+        job = Job(self.hosts, 4)
+        self.hosts.cut(1)
+        time.sleep(2)
+        self.hosts.join(1)
+        code, text = job.end()
+        self.assertEqual((code, text), (0, "done\n"))
+
+    def test_a_cable_cut_for_good_ends_the_job_with_a_message_that_names_the_peer(self):
+        job = Job(self.hosts, 1000)
+        self.hosts.cut(1)
+        self.ends_with_a_message(job, r"\[rank [01]\] fatal: .*rank [23]\b")
+        self.nothing_runs_on(0)
+        self.nothing_runs_on(1)
+
+    def test_a_rank_that_only_waits_learns_of_a_cut_cable_too(self):
+        job = Job(self.hosts, "wait")
+        time.sleep(2)  # until all that was sent is confirmed, which nothing shows from outside
+        self.hosts.cut(1)
+        self.ends_with_a_message(job, r"\[rank [01]\] fatal: the host of rank [23]\b")
+        self.nothing_runs_on(0)
+        self.nothing_runs_on(1)
+
+    def test_a_host_that_dies_ends_the_job_with_a_message_that_names_a_peer(self):
+        job = Job(self.hosts, 1000)
+        self.hosts.kill(1)
+        self.ends_with_a_message(job, r"\[rank [01]\] fatal: .*rank [23]\b")
+        self.nothing_runs_on(0)
+
+    def test_a_killed_rank_ends_the_job_on_all_hosts(self):
+        for engine in filter(lambda e: engines.why_not(e) is None, ("hydra", "prte")):
+            with self.subTest(engine):
+                job = Job(self.hosts, 1000, engine)
+                os.kill(ranks_on(self.hosts, 1)[0], signal.SIGKILL)
+                code, text = job.end()
+                self.assertNotEqual(code, 0, text)
+                self.assertNotIn("done", text)
+                self.nothing_runs_on(0)
+                self.nothing_runs_on(1)
+
+
+if __name__ == "__main__":
+    unittest.main()
