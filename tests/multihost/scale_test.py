@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""64 ranks over 4 hosts: they start, reduce, exchange and stop, and peers on other hosts cost little memory.
+
+    scale_test.py --measure       prints the table of docs/scale.md
+"""
+import os
+import sys
+import unittest
+
+import engines
+from hosts import Hosts, why_not
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scale"))
+import scale_test as numbers  # pylint: disable=wrong-import-position
+
+for reason in (why_not(), engines.why_not("hydra")):
+    if reason:
+        print("skipped:", reason)
+        sys.exit(77)
+
+
+def measure():
+    """The steps of 64 ranks."""
+    with Hosts(4) as hosts:
+        code, text = hosts.run(0, engines.command("hydra", hosts, 16) + ["-n", "64", numbers.MEMORY], timeout=170)
+    if code != 0:
+        raise AssertionError(text)
+    return numbers.parse(text)
+
+
+class FourHosts(unittest.TestCase):
+    def test_64_ranks_over_4_hosts_start_reduce_exchange_and_stop(self):
+        steps = measure()
+        name, peers, values = steps[-1]
+        self.assertEqual((name, peers), ("alltoall", 63))
+        # Libfabric's buffers, most of it; twice what is measured.
+        self.assertLess(values["private"][0], 80e6)
+        self.assertLess(numbers.per_peer(steps, "private"), 40e3)
+        self.assertLess(numbers.per_peer(steps, "descriptors"), 3)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--measure"]:
+        print(numbers.table(measure()))
+    else:
+        unittest.main()
