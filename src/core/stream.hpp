@@ -81,6 +81,9 @@ inline Comm* stream_comm(MPI_Comm handle) noexcept {
   return comm->is(Kind::stream_comm) ? comm : nullptr;
 }
 
+/// The local group of a communicator, without lanes: for what others, who do not know them, have to see the same way.
+inline Group* members_of(const Comm& comm) noexcept { return comm.streams ? comm.streams->table->members : comm.group; }
+
 /// A thread's use of a stream, for the time of one call.
 class StreamUse {
  public:

@@ -138,9 +138,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   return MPI_SUCCESS;
 }
 
-int Comm_group(Comm& comm, MPI_Group* group) {
-  return give_group(comm.streams ? *comm.streams->table->members : *comm.group, group);
-}
+int Comm_group(Comm& comm, MPI_Group* group) { return give_group(*members_of(comm), group); }
 
 int Comm_test_inter(Comm& comm, int* flag) {
   *flag = comm.inter;

@@ -1,6 +1,7 @@
 // ranks: 1 2 3
 // threads: 3
 // timeout: 120
+// env: HEDDLE_VCIS=4
 // MPIX_Stream_comm_create_multiplex: every stream of every rank sends to every stream of every rank, each driven by a thread of its own,
 // ranks with different numbers of streams; a message arrives at the stream it names and nowhere else; functions that name
 // no stream use the first; a duplicate has the same streams.

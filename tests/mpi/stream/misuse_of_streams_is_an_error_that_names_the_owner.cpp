@@ -1,6 +1,7 @@
 // ranks: 1 2
 // threads: 2
 // timeout: 60
+// env: HEDDLE_VCIS=4
 // A thread that communicates through a stream while another is inside a call on it gets an error that names that thread and its call,
 // and nothing breaks: the other's call completes. Wrong streams, places, counts, hints and early frees are errors too.
 #include "../support.hpp"

@@ -1,6 +1,7 @@
 // ranks: 1 2 3
 // threads: 2
 // timeout: 120
+// env: HEDDLE_VCIS=4
 // MPIX_Stream_*: a communicator with streams does all that its parent does (messages in both forms, wildcards, probes, collectives,
 // duplicates, splits), with a stream on some ranks and MPIX_STREAM_NULL on others; two threads drive two of them at once;
 // the stream is found again by MPIX_Comm_get_stream, also in duplicates, and can be freed after its communicators.
@@ -94,6 +95,19 @@ int main() {
   CHECK_OK(MPI_Group_free(&group));
   CHECK_OK(MPI_Group_free(&world));
   CHECK(MPI_Comm_fromint(MPI_Comm_toint(twin)) == twin);
+
+  // Two of them joined: the other side knows nothing of the streams.
+  if (w.size > 1)
+    for (int i = 0; i < 8; ++i) {
+      MPI_Comm side, inter;
+      CHECK_OK(MPI_Comm_split(MPI_COMM_WORLD, w.rank > 0, 0, &half));
+      CHECK_OK(MPIX_Stream_comm_create(half, streams[i % 2], &side));
+      CHECK_OK(MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, w.rank > 0 ? 0 : 1, i, &inter));
+      int out = w.rank, in = -1;
+      if (w.rank < 2) CHECK_OK(MPI_Sendrecv(&out, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE));
+      if (w.rank < 2) CHECK_EQ(in, 1 - w.rank);
+      for (MPI_Comm* comm : {&half, &side, &inter}) CHECK_OK(MPI_Comm_free(comm));
+    }
 
   // MPIX_Stream_progress is enough to complete what was started.
   std::vector<unsigned char> out(300'000, 7), in(300'000);

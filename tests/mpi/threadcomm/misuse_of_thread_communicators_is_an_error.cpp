@@ -1,6 +1,7 @@
 // ranks: 1 2
 // threads: 2
 // timeout: 60
+// env: HEDDLE_VCIS=4
 // Wrong uses of thread communicators are MPI errors that say what to do: a thread without a rank, a second start, more threads than
 // were asked for, finish without start, free while a thread has a rank, MPI_Comm_free, other communicators, a negative count,
 // a handle after it was freed. What the program does right meanwhile goes on.

@@ -1,6 +1,7 @@
 // ranks: 1 2 3
 // threads: 3
 // timeout: 120
+// env: HEDDLE_VCIS=4
 // MPIX_Threadcomm_*: between start and finish every thread of every process is a rank of one communicator, through one handle: messages,
 // wildcards, collectives, duplicates and splits; ranks of a process are consecutive; the communicator starts again and again, also
 // in other threads; processes may ask for different numbers of threads.
