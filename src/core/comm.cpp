@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/info.hpp"
+#include "core/routing.hpp"
 #include "core/runtime.hpp"
 #include "core/stream.hpp"
 #include "core/topology.hpp"
@@ -37,6 +38,7 @@ void release_parts(Comm& comm) noexcept {
   drop_send_buffer(&comm);
   release_info(std::exchange(comm.info, nullptr));
   release_topology(std::exchange(comm.topology, nullptr));
+  release_routing(std::exchange(comm.routing, nullptr));
   comm.errhandler.set(nullptr);
 }
 
@@ -77,6 +79,7 @@ void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept
   comm.context = comm.outbox = comm.inbox = context;
   comm.peers = comm.inter ? comm.remote_group : comm.group;
   comm.peer_count = comm.peers->size;
+  comm.plain = !comm.group->endpoints && !comm.peers->endpoints && !comm.routing;
   if (comm.inter && (comm.group->endpoints || comm.remote_group->endpoints)) {
     // Members of both sides may live in one process.
     if (!high_context) high_context = context + 2 * std::uint64_t{(comm.low ? comm.group : comm.remote_group)->width()};
@@ -89,6 +92,7 @@ void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept
     comm.inbox += 2 * std::uint64_t{own.index};
     comm.vci = own.vci;
   }
+  if (context) show_routing(comm);
   if (comm.local_comm) set_context(*comm.local_comm, own_side | local_side_space);
 }
 

@@ -39,6 +39,22 @@ enum Assertion : std::uint32_t {
   assert_strict_persistent_collective_ordering = 16,
 };
 
+/// Which VCIs serve a communicator, where hints say more than its context id. Immutable once the communicator is in use.
+/// \see core/routing.hpp, docs/tuning.md
+struct Routing {
+  bool spread = false;       ///< user messages spread over the lanes by source and tag: nobody receives with wildcards
+  bool free_sender = false;  ///< messages may overtake each other: each thread sends from a VCI of its own
+  std::int16_t sender = -1;  ///< the lane this endpoint sends from; -1: the one that it receives in
+  std::unique_ptr<std::uint16_t[]> lanes;  ///< where each rank receives; null: as the context id says
+
+  /// How far the messages of a source with a tag lie from its receiver's own lane. Tags in a row get lanes in a row.
+  static unsigned distance(int source, int tag) noexcept {
+    return static_cast<unsigned>(tag) + (static_cast<unsigned>(source) * 0x9e3779b1u >> 26);
+  }
+};
+/// The lane that the calling thread sends from where it may choose.
+unsigned lane_of_thread() noexcept;
+
 /// One communicator as seen by one of its endpoints (a rank).
 ///
 /// Immutable after creation, so that every query and every send reads it without a lock: context, rank, size, group,
@@ -58,7 +74,9 @@ struct Comm : Object {
   bool low = false;            ///< intercommunicators: this side comes first wherever the two sides need an order
   bool of_threads = false;     ///< a rank of a thread communicator, or made of one (MPIX_Comm_test_threadcomm)
   bool predefined = false;     ///< WORLD or SELF: not reference counted
-  std::uint16_t vci = 0;       ///< home VCI of this endpoint in this process
+  std::uint16_t vci = 0;       ///< home lane of this endpoint in this process
+  bool plain = true;           ///< no endpoints, no routing: one member in a process, and the same lane everywhere
+  const Routing* routing = nullptr;  ///< owned; nullptr: the lanes follow from the context id
   const Group* peers = nullptr;   ///< whom ranks in messages name: the group, or the remote one; an alias
   Group* group = nullptr;         ///< local group, owned reference
   Group* remote_group = nullptr;  ///< intercommunicators only, owned reference
@@ -93,6 +111,22 @@ struct Comm : Object {
   /// Who `rank` is: the process and the VCI that matches messages sent to it on this communicator. Intercommunicators:
   /// of the remote group. \pre 0 <= rank < peer_size()
   [[nodiscard]] inline Address address(int rank) const noexcept;
+  /// The same for a user's message with this tag.
+  [[nodiscard]] Address route(int dest, int tag) const noexcept {
+    Address to = address(dest);
+    if (routing && routing->spread) to.vci = static_cast<std::uint16_t>((to.vci + Routing::distance(rank, tag)) % 64);
+    return to;
+  }
+  /// The lane in which this endpoint receives a user's messages with this source and tag, and the one from which it sends.
+  [[nodiscard]] unsigned receive_lane(int source, int tag) const noexcept {
+    return routing && routing->spread ? (vci + Routing::distance(source, tag)) % 64 : vci;
+  }
+  [[nodiscard]] unsigned send_lane(int tag) const noexcept {
+    if (!routing) return vci;
+    if (routing->free_sender) return lane_of_thread();
+    if (routing->sender >= 0) return static_cast<unsigned>(routing->sender);
+    return routing->spread ? (vci + Routing::distance(rank, tag)) % 64 : vci;
+  }
   /// The context in which `rank` receives this endpoint's messages. \pre as of `address`
   [[nodiscard]] ContextId context_to(int rank) const noexcept {
     if (peers->endpoints) [[unlikely]] return outbox + 2 * ContextId{peers->endpoints->index[rank]};
@@ -154,7 +188,9 @@ void set_comm_name(Comm& comm, const char* name) noexcept;
 int compare_comms(const Comm& a, const Comm& b) noexcept;
 
 inline Address Comm::address(int r) const noexcept {
-  return peers->address(r, outbox);
+  Address to = peers->address(r, outbox);
+  if (routing && routing->lanes) [[unlikely]] to.vci = routing->lanes[r];
+  return to;
 }
 
 }  // namespace heddle

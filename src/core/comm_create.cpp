@@ -9,6 +9,7 @@
 #include "coll/run.hpp"
 #include "core/hints.hpp"
 #include "core/inter_exchange.hpp"
+#include "core/routing.hpp"
 #include "core/runtime.hpp"
 #include "core/stream.hpp"
 #include "core/topology.hpp"
@@ -96,17 +97,25 @@ Comm* make_twin(Comm& parent) noexcept {
 }
 
 struct PendingDup {
-  Comm* comm;  ///< nullptr: this process has given up and takes part for the others only
+  Comm* comm = nullptr;  ///< nullptr: this process has given up and takes part for the others only
   ContextId id = 0;
+  RoutingWish wish, agreed;
+  Info* info = nullptr;  ///< a copy, owned
+  bool hinted = false;
+  ~PendingDup() { release_info(info); }
 };
 
 /// The last step of an idup: runs with a VCI held, before the request is complete.
 int finish_dup(void* data, int code, VciGuard&) noexcept {
   std::unique_ptr<PendingDup> pending(static_cast<PendingDup*>(data));
   if (code || !pending->comm) return code;
-  if (!pending->id) return out_of_contexts();
-  set_context(*pending->comm, pending->id);
-  return MPI_SUCCESS;
+  const ContextId id = pending->hinted ? pending->agreed.id : pending->id;
+  if (!id) return out_of_contexts();
+  set_context(*pending->comm, id);
+  if (!pending->hinted) return MPI_SUCCESS;
+  // Lanes that differ would have to be told, by a further exchange for which there is no time here: as if not asked for.
+  if (needs_lanes(pending->agreed)) pending->agreed.lanes = 0;
+  return apply_routing(*pending->comm, pending->agreed, pending->info, nullptr);
 }
 
 }  // namespace
@@ -127,27 +136,35 @@ int make_child(Comm& parent, ContextId context, Group* group, Comm** out) noexce
   return MPI_SUCCESS;
 }
 
-int comm_dup(Comm& parent, Info* info, Comm** out) noexcept {
+int comm_dup(Comm& parent, bool hinted, Info* info, Comm** out) noexcept {
   // The exchange comes first: a callback or an allocation that fails here must not leave others waiting.
-  ContextId id = 0;
+  RoutingWish wish = routing_wish(info, &parent), agreed;
   if (parent.inter) {
-    if (const int code = inter_bcast(parent, &id)) return code;
+    if (const int code = inter_bcast(parent, &agreed.id)) return code;
   } else {
-    if (parent.rank == 0) id = new_context_id(parent.width());
-    if (const int code = coll::bcast(&id, sizeof id, bytes(), 0, parent)) return code;
+    if (parent.rank == 0) wish.id = new_context_id(parent.width());
+    const int code = hinted ? agree_routing(parent, wish, agreed) : coll::bcast(&wish.id, sizeof wish.id, bytes(), 0, parent);
+    if (code) return code;
+    if (!hinted) agreed.id = wish.id;
   }
-  if (!id) return out_of_contexts();
+  if (!agreed.id) return out_of_contexts();
   Comm* twin = make_twin(parent);
   if (!twin) return out_of_memory();
-  set_context(*twin, id);
+  set_context(*twin, agreed.id);
   take_hints(*twin, info);
-  if (const int code = copy_attributes(attributes_of(parent), twin->attributes)) return discard(twin, code);
+  if (hinted && !parent.inter)
+    if (const int code = apply_routing(*twin, agreed, info, &parent)) return discard(twin, code);
+  const int copied = copy_attributes(attributes_of(parent), twin->attributes);
+  if (hinted && !parent.inter && needs_lanes(agreed))  // also where copying failed, for the others
+    if (const int code = gather_lanes(*twin, wanted_lane(info, &parent)); code && !copied) return discard(twin, code);
+  if (copied) return discard(twin, copied);
+  if (twin->routing) show_routing(*twin);
   *out = twin;
   return MPI_SUCCESS;
 }
 
-int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept {
-  auto* pending = new (std::nothrow) PendingDup{nullptr};
+int comm_idup(Comm& parent, bool hinted, Info* info, Comm** out, Request** request) noexcept {
+  auto* pending = new (std::nothrow) PendingDup;
   Comm* twin = pending ? make_twin(parent) : nullptr;
   if (!twin) {
     delete pending;
@@ -162,7 +179,15 @@ int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept 
     code = inter_ibcast(parent, &pending->id, request, finish);
   } else {
     if (parent.rank == 0) pending->id = new_context_id(parent.width());
-    code = coll::ibcast(&pending->id, sizeof pending->id, bytes(), 0, parent, request, finish);
+    if (hinted) {
+      pending->hinted = true;
+      pending->info = info ? clone_info(*info) : nullptr;
+      pending->wish = routing_wish(info, &parent);
+      pending->wish.id = pending->id;
+      code = agree_routing_later(parent, pending->wish, pending->agreed, request, finish);
+    } else {
+      code = coll::ibcast(&pending->id, sizeof pending->id, bytes(), 0, parent, request, finish);
+    }
   }
   if (code) {
     delete pending;

@@ -9,9 +9,10 @@
 
 namespace heddle {
 
-int comm_dup(Comm& parent, Info* info, Comm** out) noexcept;
+/// `hinted`: of MPI_Comm_dup_with_info, where all members say what they want though it be nothing.
+int comm_dup(Comm& parent, bool hinted, Info* info, Comm** out) noexcept;
 /// `*out` may be used once `*request` is complete.
-int comm_idup(Comm& parent, Info* info, Comm** out, Request** request) noexcept;
+int comm_idup(Comm& parent, bool hinted, Info* info, Comm** out, Request** request) noexcept;
 int comm_split(Comm& parent, int color, int key, Comm** out) noexcept;
 int comm_split_type(Comm& parent, int split_type, int key, Info* info, Comm** out) noexcept;
 int comm_create(Comm& parent, const Group& group, Comm** out) noexcept;

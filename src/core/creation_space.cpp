@@ -45,6 +45,8 @@ CreationSpace::CreationSpace(Comm& parent) noexcept
   comm_.inter = parent.inter;
   comm_.remote_group = parent.remote_group;
   comm_.remote_size = parent.remote_size;
+  comm_.plain = parent.plain;
+  comm_.routing = parent.routing;
   comm_.peers = parent.peers;
   comm_.peer_count = parent.peer_count;
   comm_.outbox = parent.outbox | creation_space;

@@ -7,6 +7,7 @@
 #include "coll/steps.hpp"
 #include "core/comm_create.hpp"
 #include "core/hints.hpp"
+#include "core/routing.hpp"
 #include "core/runtime.hpp"
 #include "sys/error.hpp"
 
@@ -56,8 +57,11 @@ int create_endpoints(Comm& parent, int count, Info* info, Comm** out) noexcept {
 
   // All members make the group, because it says how many message spaces are needed. Those without an endpoint then let it go.
   Group* members = make_members(parent, entries.get(), static_cast<int>(total), count ? static_cast<int>(first) : MPI_UNDEFINED);
-  ContextId id = members && parent.rank == 0 ? new_context_id(members->width()) : 0;
-  const int shared = coll::bcast(&id, sizeof id, bytes, 0, parent);
+  RoutingWish wish = routing_wish(info, nullptr), agreed;
+  wish.lanes = 0;  // an endpoint's lane is its own
+  if (members && parent.rank == 0) wish.id = new_context_id(members->width());
+  const int shared = agree_routing(parent, wish, agreed);
+  const ContextId id = agreed.id;
   const int failed = !members ? out_of_memory(static_cast<int>(total)) : shared ? shared : !id ? out_of_contexts() : MPI_SUCCESS;
   if (failed || count == 0) {
     if (members) release_group(members);
@@ -70,7 +74,10 @@ int create_endpoints(Comm& parent, int count, Info* info, Comm** out) noexcept {
     Group* group = clone_group(*members);
     if (group) group->rank = static_cast<int>(first) + made;
     code = group ? make_child(parent, id, group, &out[made]) : out_of_memory(static_cast<int>(total));
-    if (!code) take_hints(*out[made], info);
+    if (code) break;
+    take_hints(*out[made], info);
+    code = apply_routing(*out[made], agreed, info, nullptr);
+    if (code) release_comm(out[made]);
   }
   release_group(members);
   while (code && made) release_comm(out[--made]);

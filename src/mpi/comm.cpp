@@ -56,23 +56,30 @@ int Comm_compare(Comm& comm1, Comm& comm2, int* result) {
   return MPI_SUCCESS;
 }
 
-int Comm_dup(Comm& comm, MPI_Comm* newcomm) { return Comm_dup_with_info(comm, nullptr, newcomm); }
+int Comm_dup(Comm& comm, MPI_Comm* newcomm) {
+  Comm* made = nullptr;
+  return give(comm_dup(comm, false, nullptr, &made), made, newcomm);
+}
 
 int Comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
   Comm* made = nullptr;
-  return give(comm_dup(comm, info, &made), made, newcomm);
+  return give(comm_dup(comm, true, info, &made), made, newcomm);
 }
 
-int Comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) {
-  return Comm_idup_with_info(comm, nullptr, newcomm, request);
-}
-
-int Comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
+namespace {
+int idup(Comm& comm, bool hinted, Info* info, MPI_Comm* newcomm, MPI_Request* request) noexcept {
   Comm* made = nullptr;
   Request* started = nullptr;
-  const int code = comm_idup(comm, info, &made, &started);
+  const int code = comm_idup(comm, hinted, info, &made, &started);
   if (!code) *request = to_handle(started);
   return give(code, made, newcomm);
+}
+}  // namespace
+
+int Comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) { return idup(comm, false, nullptr, newcomm, request); }
+
+int Comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
+  return idup(comm, true, info, newcomm, request);
 }
 
 int Comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {

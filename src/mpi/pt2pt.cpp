@@ -1,4 +1,5 @@
 // MPI-5.0 chapter 3: point-to-point. The bindings have checked the arguments; here a function is a line or a few.
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -54,34 +55,44 @@ Bytes pack_copy(const void* buffer, MPI_Count count, const Datatype& type, MPI_C
 
 Datatype& packed_type() noexcept { return *resolve<Datatype>(MPI_PACKED); }
 
-/// MPI_Isendrecv: one request for a send and a receive.
+/// MPI_Isendrecv: one request for a send and a receive. The parts may belong to different VCIs; whoever ends the last one completes
+/// the request, which belongs to the receive's VCI and so is handed to it from elsewhere.
 struct Pair {
   struct Part : Continuation {
     Pair* pair;
   };
   Part sending, receiving;
   Request* parent;
-  int open;
+  std::atomic<int> open{3};  ///< the two, and the function that starts them
+  std::atomic<int> error{MPI_SUCCESS};
   Bytes copy;
 };
 
-void part_done(Pair& pair, Request& part, VciGuard& guard) noexcept {
+void end_part(Pair& pair, VciGuard& guard) noexcept {
+  // The last to come sees what the others wrote.
+  if (pair.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Request& parent = *pair.parent;
-  if (part.error && !parent.error) parent.fail(part.error);
+  if (const int code = pair.error.load(std::memory_order_relaxed)) parent.fail(code);
+  if (parent.vci == &guard.vci()) complete(parent, guard); else complete_elsewhere(parent);
+  delete &pair;
+}
+
+void part_done(Pair& pair, Request& part, VciGuard& guard) noexcept {
+  if (part.error) pair.error.store(part.error, std::memory_order_relaxed);
   if (part.type == Request::Type::recv) {
+    Request& parent = *pair.parent;
     parent.source = part.source;
     parent.tag = part.tag;
     parent.bytes = part.bytes;
   }
   free_request(&part, guard);
-  if (--pair.open) return;
-  complete(parent, guard);
-  delete &pair;
+  end_part(pair, guard);
 }
 
 int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf,
                MPI_Count recvcount, Datatype& recvtype, int source, int recvtag, Comm& comm, Bytes copy,
                MPI_Request* request) noexcept {
+  if (const int refused = refuse_wildcards(comm, source, recvtag)) return refused;
   auto* pair = new (std::nothrow) Pair{};
   if (!pair) return error(MPI_ERR_NO_MEM, "no memory for a send and receive");
   pair->copy = std::move(copy);
@@ -89,18 +100,17 @@ int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int
     part->pair = pair;
     part->run = [](Continuation& self, Request& done, VciGuard& guard) { part_done(*static_cast<Pair::Part&>(self).pair, done, guard); };
   }
-  VciGuard guard(home_vci(comm));
-  pair->parent = new_request(guard.vci(), Request::Type::collective, &comm);
-  *request = to_handle(pair->parent);
-  pair->open = 3;  // one for this function, so that the pair outlives the second start
-  Request* receiving = irecv(guard, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
-  if (receiving->is_done()) part_done(*pair, *receiving, guard); else receiving->then(pair->receiving);
+  {
+    VciGuard guard(vci_of_lane(source < 0 ? comm.vci : comm.receive_lane(source, recvtag)));
+    pair->parent = new_request(guard.vci(), Request::Type::collective, &comm);
+    *request = to_handle(pair->parent);
+    Request* receiving = irecv(guard, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
+    if (receiving->is_done()) part_done(*pair, *receiving, guard); else receiving->then(pair->receiving);
+  }
+  VciGuard guard(vci_of_lane(comm.send_lane(sendtag)));
   Request* sending = isend(guard, sendbuf, sendcount, sendtype, dest, sendtag, comm, Space::user);
   if (sending->is_done()) part_done(*pair, *sending, guard); else sending->then(pair->sending);
-  if (!--pair->open) {
-    complete(*pair->parent, guard);
-    delete pair;
-  }
+  end_part(*pair, guard);
   return MPI_SUCCESS;
 }
 
@@ -181,11 +191,16 @@ int Isendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, 
   return start_pair(from, bytes, packed_type(), dest, sendtag, buf, count, datatype, source, recvtag, comm, std::move(copy), request);
 }
 
+namespace {
+Vci& receive_vci(const Comm& comm, int source, int tag) noexcept { return vci_of_lane(comm.receive_lane(source, tag)); }
+}  // namespace
+
 int Iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
   Envelope envelope = null_envelope;
+  if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   *flag = source == MPI_PROC_NULL || find_message(source, tag, comm, envelope);
   if (!*flag) {
-    progress_for_test(home_vci(comm));
+    progress_for_test(receive_vci(comm, source, tag));
     *flag = find_message(source, tag, comm, envelope);
   }
   if (*flag) set_status(status, envelope);
@@ -194,14 +209,16 @@ int Iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
 
 int Probe(int source, int tag, Comm& comm, MPI_Status* status) {
   Envelope envelope = null_envelope;
+  if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   if (source != MPI_PROC_NULL)
-    wait_until(&home_vci(comm), [&] { return find_message(source, tag, comm, envelope); });
+    wait_until(&receive_vci(comm, source, tag), [&] { return find_message(source, tag, comm, envelope); });
   set_status(status, envelope);
   return MPI_SUCCESS;
 }
 
 int Improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MPI_Status* status) {
   Envelope envelope = null_envelope;
+  if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   if (source == MPI_PROC_NULL) {
     *flag = 1;
     *message = MPI_MESSAGE_NO_PROC;
@@ -210,7 +227,7 @@ int Improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MP
   }
   Message* taken = take_message(source, tag, comm, envelope);
   if (!taken) {
-    progress_for_test(home_vci(comm));
+    progress_for_test(receive_vci(comm, source, tag));
     taken = take_message(source, tag, comm, envelope);
   }
   *flag = taken != nullptr;
@@ -225,10 +242,11 @@ int Improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MP
 
 int Mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status* status) {
   Envelope envelope = null_envelope;
+  if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   *message = MPI_MESSAGE_NO_PROC;
   if (source != MPI_PROC_NULL) {
     Message* taken = nullptr;
-    wait_until(&home_vci(comm), [&] { return taken || (taken = take_message(source, tag, comm, envelope)); });
+    wait_until(&receive_vci(comm, source, tag), [&] { return taken || (taken = take_message(source, tag, comm, envelope)); });
     *message = to_handle(taken);
   }
   set_status(status, envelope);

@@ -15,14 +15,14 @@ proto::Unexpected* find(VciGuard& guard, int source, int tag, Comm& comm, Envelo
 }  // namespace
 
 bool find_message(int source, int tag, Comm& comm, Envelope& envelope) noexcept {
-  VciGuard guard(home_vci(comm));
+  VciGuard guard(vci_of_lane(comm.receive_lane(source, tag)));
   return find(guard, source, tag, comm, envelope);
 }
 
 Message* take_message(int source, int tag, Comm& comm, Envelope& envelope) noexcept {
   Message* message = nullptr;
   {
-    VciGuard guard(home_vci(comm));
+    VciGuard guard(vci_of_lane(comm.receive_lane(source, tag)));
     proto::Unexpected* found = find(guard, source, tag, comm, envelope);
     if (!found) return nullptr;
     message = pool<Message>().create();
@@ -40,7 +40,7 @@ Request* receive_message(Message& message, void* buffer, MPI_Count count, Dataty
   {
     VciGuard guard(*message.vci);
     receive = new_request(guard.vci(), Request::Type::recv, message.comm);
-    receive->lane = message.comm->vci;
+    receive->lane = static_cast<std::uint16_t>(guard.vci().index);
     receive->buffer = buffer;
     receive->count = count;
     receive->datatype = &type;

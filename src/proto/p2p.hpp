@@ -26,9 +26,13 @@ Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag,
 Request* isend(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm) noexcept;
 Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm) noexcept;
 
-/// The same for code that already holds the communicator's home VCI (continuations, schedules in the progress engine).
+/// The same for code that already holds a VCI: the communicator's home VCI for the collective space (continuations, schedules in the
+/// progress engine), that of `send_lane` or `receive_lane` for the user's.
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
 Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+
+/// An error when a receive or probe has a wildcard on a communicator whose hints exclude them and are in use.
+int refuse_wildcards(const Comm& comm, int source, int tag) noexcept;
 
 /// The shared complete request of a receive from MPI_PROC_NULL.
 Request* null_receive() noexcept;
@@ -79,6 +83,8 @@ inline Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
 /// Marks `request` complete, wakes whoever waits for it, queues its continuation. `status` fields are set before. The guard is
 /// the request's VCI.
 inline void complete(Request& request, VciGuard& guard) noexcept;
+/// The same from a thread that holds another VCI: the request's own completes it at its next step.
+void complete_elsewhere(Request& request) noexcept;
 /// The same from a thread that holds nothing (MPI_Grequest_complete).
 void complete_from_outside(Request& request) noexcept;
 

@@ -48,6 +48,15 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
   if (runtime.locks) wake_sleepers(guard.vci());
 }
 
+void complete_elsewhere(Request& request) noexcept {
+  Vci& vci = *request.vci;
+  Request* head = vci.ended_elsewhere.load(std::memory_order_relaxed);
+  do request.next = head;  // Release pairs with the acquire in `progress`.
+  while (!vci.ended_elsewhere.compare_exchange_weak(head, &request, std::memory_order_release, std::memory_order_relaxed));
+  vci.moving.fetch_add(1, std::memory_order_relaxed);
+  if (runtime.locks) wake_sleepers(vci);
+}
+
 void complete_from_outside(Request& request) noexcept {
   {
     VciGuard guard(*request.vci);
@@ -57,6 +66,7 @@ void complete_from_outside(Request& request) noexcept {
 }
 
 namespace proto {
+void end_request(VciGuard& guard, Request& request) noexcept { complete(request, guard); }
 bool has_freed_sends() noexcept { return freed_sends.load(std::memory_order_relaxed) != 0; }
 }  // namespace proto
 

@@ -56,18 +56,12 @@ std::uint64_t context_of(const Comm& comm, int dest, Space space) noexcept {
 }
 std::uint64_t own_context(const Comm& comm, Space space) noexcept { return comm.inbox | static_cast<std::uint64_t>(space); }
 
-/// True when the sender matches the message itself: the receiver lives behind the VCI that `comm` sends from. Members of one process
-/// behind different VCIs reach each other as other processes do, through the ring, so that no thread waits for another's VCI.
-[[gnu::noinline]] bool shares_vci(int dest, const Comm& comm) noexcept {
-  const Address to = comm.address(dest);
-  return to.vci == comm.vci || &vci_of_lane(to.vci) == &vci_of_lane(comm.vci);
-}
-inline bool is_own_vci(int dest, const Comm& comm) noexcept {
-  if (comm.peers->process(dest) != runtime.self) return false;
-  return !comm.peers->endpoints || shares_vci(dest, comm);
+/// Where a message goes: with the lane that a user's tag chooses, if there is a choice.
+Address route_of(const Comm& comm, int dest, int tag, Space space) noexcept {
+  return space == Space::user ? comm.route(dest, tag) : comm.address(dest);
 }
 
-/// Puts the arguments into a request. The datatype is referenced: it may be freed while the operation runs.
+/// Puts the arguments into a request of `vci`. The datatype is referenced: it may be freed while the operation runs.
 void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
           Space space, SendMode mode) noexcept {
   r.type = type;
@@ -77,7 +71,7 @@ void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, D
   r.datatype = &datatype;
   r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
   r.peer = peer;
-  r.lane = comm.vci;
+  r.lane = static_cast<std::uint16_t>(r.vci->index);
   const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
   if (sends) r.mode = static_cast<std::uint8_t>(mode);
   r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, peer, space), comm.rank, tag}
@@ -144,8 +138,10 @@ void launch_self(VciGuard& guard, Request& send) noexcept {
 
 /// The general send, with a request: any mode, any datatype, any size.
 int launch_send(VciGuard& guard, Request& send) noexcept {
-  const Address to = send.comm->address(send.peer);
-  if (is_own_vci(send.peer, *send.comm)) {
+  const Address to = route_of(*send.comm, send.peer, send.pattern.tag, static_cast<Space>(send.pattern.context & 1));
+  // Behind this very VCI the sender matches the message itself. Members of one process behind different VCIs reach each other as
+  // other processes do, through the ring, so that no thread waits for another's VCI.
+  if (to.process == runtime.self && &vci_of_lane(to.vci) == &guard.vci()) {
     launch_self(guard, send);
     return MPI_SUCCESS;
   }
@@ -174,30 +170,30 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
 }
 
 /// The fast path to another process of the node: a small contiguous message. No lock, no allocation.
-inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, const Address& to, int tag, const Comm& comm,
-                     Space space, SendMode mode) noexcept {
+/// \param context in which the receiver gets it  \param lane from which it is sent
+inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, ProcessIndex process, unsigned to_lane,
+                     ContextId context, int tag, const Comm& comm, unsigned lane, SendMode mode) noexcept {
   if (mode == SendMode::synchronous || !type.contiguous) return false;
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
-  shm::Peer* peer = shm::find(to.process);
+  shm::Peer* peer = shm::find(process);
   if (!peer) [[unlikely]] return false;
-  shm::Port* port = peer->port(to.vci);
+  shm::Port* port = peer->port(to_lane);
   if (!port) [[unlikely]] return false;
   if (bytes > limits.eager.load(std::memory_order_relaxed)) return false;
   if (port->ring.held()) [[unlikely]] return false;
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
-  if (vci_of_lane(comm.vci).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
-  const RecordHead head{(comm.outbox + 2 * std::uint64_t{to.index}) | static_cast<std::uint64_t>(space), comm.rank, tag,
-                        RecordKind::eager, comm.vci};
+  if (vci_of_lane(lane).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
+  const RecordHead head{context, comm.rank, tag, RecordKind::eager, static_cast<std::uint16_t>(lane)};
   if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]] return false;
   peer->ring_doorbell(port->vci);
   return true;
 }
 
-/// A message to the own process. Out of line, so that the path to another process keeps its registers.
+/// A message to the own process on a plain communicator. Out of line, so that the path to another process keeps its registers.
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
-  if (try_send_self(guard, buffer, count, type, {context_of(comm, dest, space), comm.rank, tag}, mode))
+  if (try_send_self(guard, buffer, count, type, {comm.outbox | static_cast<ContextId>(space), comm.rank, tag}, mode))
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
@@ -210,23 +206,36 @@ template <Space space, SendMode mode>
 
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_to_node(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
-  if (try_send(buffer, count, type, comm.address(dest), tag, comm, space, mode)) [[likely]] return &completed_send;
+  // On a plain communicator both ends have the same lane.
+  if (try_send(buffer, count, type, comm.peers->process(dest), comm.vci, comm.outbox | static_cast<ContextId>(space), tag, comm,
+               comm.vci, mode)) [[likely]]
+    return &completed_send;
   return send_slowly<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
-/// To an endpoint of the own process.
+/// With endpoints, or with lanes that hints chose.
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_to_member(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
-  return shares_vci(dest, comm) ? send_to_self<space, mode>(buffer, count, type, dest, tag, comm)
-                                : send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
+[[gnu::noinline]] Request* send_routed(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  const Address to = route_of(comm, dest, tag, space);
+  const unsigned lane = space == Space::user ? comm.send_lane(tag) : comm.vci;
+  const ContextId context = (comm.outbox + 2 * ContextId{to.index}) | static_cast<ContextId>(space);
+  Vci& vci = vci_of_lane(lane);
+  if (to.process == runtime.self && (to.vci == lane || &vci_of_lane(to.vci) == &vci)) {
+    VciGuard guard(vci);
+    if (try_send_self(guard, buffer, count, type, {context, comm.rank, tag}, mode)) return &completed_send;
+    return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+  }
+  if (try_send(buffer, count, type, to.process, to.vci, context, tag, comm, lane, mode)) [[likely]] return &completed_send;
+  VciGuard guard(vci);
+  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
+  if (!comm.plain) [[unlikely]] return send_routed<space, mode>(buffer, count, type, dest, tag, comm);
   if (comm.peers->process(dest) != runtime.self) return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
-  if (!comm.peers->endpoints) [[likely]] return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
-  return send_to_member<space, mode>(buffer, count, type, dest, tag, comm);
+  return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
 }  // namespace
@@ -245,9 +254,20 @@ Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, in
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
                Space space) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  if (!is_own_vci(dest, comm) && try_send(buffer, count, type, comm.address(dest), tag, comm, space, SendMode::standard)) [[likely]]
+  const Address to = route_of(comm, dest, tag, space);
+  const bool own = to.process == runtime.self && &vci_of_lane(to.vci) == &guard.vci();
+  if (!own && try_send(buffer, count, type, to.process, to.vci, context_of(comm, dest, space), tag, comm, guard.vci().index,
+                       SendMode::standard)) [[likely]]
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
+}
+
+int refuse_wildcards(const Comm& comm, int source, int tag) noexcept {
+  if (!comm.routing || !comm.routing->spread || (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG)) return MPI_SUCCESS;
+  return error(source == MPI_ANY_SOURCE ? MPI_ERR_RANK : MPI_ERR_TAG,
+               "%s on communicator %s, which was made with mpi_assert_no_any_source and mpi_assert_no_any_tag: its messages are spread "
+               "over the VCIs by source and tag; name both, or make the communicator without these hints",
+               source == MPI_ANY_SOURCE ? "MPI_ANY_SOURCE" : "MPI_ANY_TAG", *comm.name ? comm.name : "(unnamed)");
 }
 
 namespace proto {
@@ -306,8 +326,20 @@ inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype
 
 }  // namespace
 
+/// Where messages spread by source and tag, a receive must name both.
+[[gnu::noinline]] Request* receive_spread(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
+  const int refused = refuse_wildcards(comm, source, tag);
+  VciGuard guard(vci_of_lane(refused ? comm.vci : comm.receive_lane(source, tag)));
+  if (!refused) return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
+  Request* failed = new_request(guard.vci(), Request::Type::recv, &comm);
+  failed->fail(refused);
+  complete(*failed, guard);
+  return failed;
+}
+
 Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
   if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
+  if (comm.routing && comm.routing->spread) [[unlikely]] return receive_spread(buffer, count, type, source, tag, comm);
   VciGuard guard(home_vci(comm));
   return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
 }
@@ -320,6 +352,7 @@ Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, i
 }
 
 Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, Space space) noexcept {
+  if (space == Space::user) return irecv(buffer, count, type, source, tag, comm);
   VciGuard guard(home_vci(comm));
   return irecv(guard, buffer, count, type, source, tag, comm, space);
 }
@@ -335,7 +368,8 @@ void start_send(VciGuard& guard, Request& send) noexcept {
 
 Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
                         SendMode mode) noexcept {
-  VciGuard guard(home_vci(comm));
+  const bool sends = type == Request::Type::persistent_send;
+  VciGuard guard(vci_of_lane(peer < 0 && sends ? comm.vci : sends ? comm.send_lane(tag) : comm.receive_lane(peer, tag)));
   Request* request = new_request(guard.vci(), type, &comm);
   fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
   request->special = request->persistent = true;

@@ -151,7 +151,7 @@ int SendBuffer::send(const void* buffer, MPI_Count count, Datatype& type, int de
                  bytes, dest, size_, inside_.load(std::memory_order_relaxed));
   PackCursor cursor;
   pack(buffer, count, type, cursor, piece->memory, bytes);
-  VciGuard guard(home_vci(comm));
+  VciGuard guard(vci_of_lane(comm.send_lane(tag)));
   Request* started = isend(guard, piece->memory, static_cast<MPI_Count>(bytes), *resolve<Datatype>(MPI_PACKED), dest, tag, comm, Space::user);
   if (!started->is_done()) {
     started->then(*piece);

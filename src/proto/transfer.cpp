@@ -149,7 +149,8 @@ void finish_transfer(VciGuard& guard, Transfer& t) noexcept {
 }
 
 void send_offer(VciGuard& guard, Request& send) noexcept {
-  const Address to = send.comm->address(send.peer);
+  const bool user = !(send.pattern.context & 1);
+  const Address to = user ? send.comm->route(send.peer, send.pattern.tag) : send.comm->address(send.peer);
   shm::Peer& peer = peer_of(to.process);
   Transfer* t = new_transfer(send);
   t->peer = &peer;

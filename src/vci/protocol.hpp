@@ -7,6 +7,7 @@
 namespace heddle {
 class Vci;
 class VciGuard;
+struct Request;
 }
 
 namespace heddle::proto {
@@ -15,6 +16,9 @@ struct Backlog;
 
 /// Acts on one arrived record; its memory is valid during the call only.
 void handle_record(VciGuard& guard, Record& record) noexcept;
+
+/// Completes a request of this VCI.
+void end_request(VciGuard& guard, Request& request) noexcept;
 
 /// Pushes records that found a full ring, in order per destination. True if any went.
 bool drain_backlog(VciGuard& guard) noexcept;

@@ -116,6 +116,16 @@ bool progress(VciGuard& guard) noexcept {
   if (network) worked |= proto::poll_network(guard);
   if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);
   if (vci.transfers) worked |= proto::advance_transfers(guard);
+  if (vci.ended_elsewhere.load(std::memory_order_relaxed)) {
+    Request* ended = vci.ended_elsewhere.exchange(nullptr, std::memory_order_acquire);  // pairs with complete_elsewhere
+    while (ended) {
+      Request* following = ended->next;
+      vci.moving.fetch_sub(1, std::memory_order_relaxed);
+      proto::end_request(guard, *ended);
+      ended = following;
+      worked = true;
+    }
+  }
   while (Request* request = vci.ready_head) {
     vci.ready_head = request->next;
     if (!vci.ready_head) vci.ready_tail = nullptr;
