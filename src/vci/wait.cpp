@@ -32,11 +32,13 @@ class Patience {
  public:
   /// Nanoseconds to look before the first yield of a wait.
   std::int64_t begin() noexcept {
-    if (patient_ || trial_) return spell;
-    if (--until_trial_) return 0;
-    trial_ = trial_waits;
-    paid_ = 0;
-    return spell;
+    if (patient_) return spell;
+    if (!trial_) {
+      if (--until_trial_) return 0;
+      trial_ = trial_waits;
+      paid_ = 0;
+    }
+    return 2 * spell;  // longer than a patient thread keeps the core that the other one may need
   }
   /// \param paid the wait ended before a yield
   void end(bool paid) noexcept {
