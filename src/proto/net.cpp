@@ -21,18 +21,22 @@ namespace heddle::net {
 bool detail::active = false;
 std::uint64_t job_key = 0;
 std::size_t frame_bytes = 0;
+std::size_t largest_frame = 0;
 std::uint64_t window = 1 << 20;
 
 namespace {
 
 HEDDLE_PARAM_SIZE(frame_size, "HEDDLE_NET_FRAME", 16 << 10, "largest network message that small ones are gathered into");
-HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_NET_EAGER", 8 << 10, "largest message that is sent over the network without waiting for its receive");
+HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_NET_EAGER", 0, "largest message that is sent over the network without waiting for its receive; 0: 64K over TCP, else 8K");
 HEDDLE_PARAM_SIZE(window_size, "HEDDLE_NET_WINDOW", 1 << 20,
                   "bytes that a VCI sends to another over the network before that has said that they arrived; then messages wait for their receive");
 HEDDLE_PARAM_BOOL(gather, "HEDDLE_NET_GATHER", 1, "small messages to one peer that follow each other leave in one write");
 
+HEDDLE_PARAM_BOOL(wake, "HEDDLE_NET_WAKE", 1, "what arrives from the network wakes sleeping threads; 0: they look twice in a millisecond, which some providers make messages faster by");
+
 constexpr std::uint64_t frames_per_slab = 16;
 constexpr char card_version = 1;
+constexpr std::size_t tcp_eager = 64 << 10;  ///< a copy costs less than the two more ways that asking first takes
 
 /// What a process publishes. The name follows.
 struct Card {
@@ -49,6 +53,7 @@ struct KnownProcess {
 };
 
 ofi::Choice choice;
+std::size_t copy_limit = 8 << 10;  ///< largest message that is copied into a frame with others
 unsigned own_vcis = 1;
 bool card_put = false;
 std::uint64_t own_key = 0;
@@ -56,6 +61,12 @@ std::unordered_map<ProcessIndex, KnownProcess>* known = nullptr;  // guarded by 
 std::mutex known_mutex;
 std::mutex open_mutex;
 ofi::Context* first_context = nullptr;  ///< of VCI 0, opened before the VCI exists so that its address can be published
+
+/// Whether ofi_rxm sends `bytes` in one piece: its own protocols for more are slower than asking first.
+bool rxm_takes(std::size_t bytes) noexcept {
+  const char* text = std::getenv("FI_OFI_RXM_BUFFER_SIZE");
+  return text && std::strtoull(text, nullptr, 0) >= bytes + 512;
+}
 
 std::uint64_t hash(std::string_view text) noexcept {
   std::uint64_t value = 0xcbf29ce484222325;
@@ -128,8 +139,21 @@ Frame* new_frame(Net& net) noexcept {
   net.free_frames = frame->next;
   frame->next = nullptr;
   frame->waiting = nullptr;
+  frame->direct = nullptr;
   frame->bytes = sizeof(ofi::FrameHead);
   return frame;
+}
+
+/// What of the frame lies in a user's buffer, with its padding.
+std::size_t direct_room(const Frame& frame) noexcept { return frame.direct ? (frame.direct->capacity + 7) & ~std::size_t{7} : 0; }
+
+int post(Net& net, Link& link, Frame& frame) noexcept {
+  if (!frame.direct) return net.context.send(link.address, frame.data, frame.bytes, frame.descriptor, frame);
+  static std::byte padding[8] = {};
+  const Request& send = *frame.direct;
+  auto* bytes = static_cast<std::byte*>(send.buffer) + send.datatype->true_lb;
+  const iovec parts[3] = {{frame.data, frame.bytes}, {bytes, send.capacity}, {padding, direct_room(frame) - send.capacity}};
+  return net.context.send_parts(link.address, parts, parts[2].iov_len ? 3 : 2, frame);
 }
 
 /// Ends the filling of the open frame; the sends in it are complete.
@@ -137,7 +161,7 @@ void close_frame(VciGuard& guard, Link& link) noexcept {
   Frame* frame = link.open;
   if (!frame) return;
   link.open = nullptr;
-  const ofi::FrameHead head{job_key, runtime.self, link.next_sequence++, frame->bytes, static_cast<std::uint16_t>(link.net->vci.index),
+  const ofi::FrameHead head{job_key, runtime.self, link.next_sequence++, frame->bytes + static_cast<std::uint32_t>(direct_room(*frame)), static_cast<std::uint16_t>(link.net->vci.index),
                             ofi::frame_version, 0};
   std::memcpy(frame->data, &head, sizeof head);
   if (link.tail) link.tail->next = frame; else link.head = frame;
@@ -245,7 +269,7 @@ bool flush_link(VciGuard& guard, Link& link) noexcept {
   while (Frame* frame = link.head) {
     if (link.address == FI_ADDR_UNSPEC) return posted;  // `here` makes it dirty again
     Frame* const following = frame->next;
-    const int code = net.context.send(link.address, frame->data, frame->bytes, frame->descriptor, *frame);
+    const int code = post(net, link, *frame);
     if (code == -FI_EAGAIN) {
       mark_dirty(link);
       return posted;
@@ -329,6 +353,27 @@ void append_message(VciGuard& guard, Link& link, Request& send) noexcept {
   }
 }
 
+/// A message that is too large to be copied gladly, and small enough to be sent unasked: a frame of its own, whose payload is taken from the
+/// user's buffer. The send completes when the provider is done with that.
+void send_direct(VciGuard& guard, Link& link, Request& send) noexcept {
+  const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
+  const std::size_t extra = sync ? sizeof(AckTo) : 0;
+  close_frame(guard, link);
+  std::byte* to = append(guard, link,
+                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, send.lane},
+                         extra);
+  if (sync) {
+    const AckTo ack{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    std::memcpy(to, &ack, sizeof ack);
+  }
+  auto* record = reinterpret_cast<Record*>(to - Record::head_bytes);
+  record->bytes = static_cast<std::uint32_t>(extra + send.capacity);
+  link.open->direct = &send;
+  link.open->completes = !sync;
+  link.sent += direct_room(*link.open);
+  flush_link(guard, link);
+}
+
 void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
   Transfer* t = proto::new_transfer(send);
   auto* move = new (std::nothrow) Move;
@@ -360,6 +405,10 @@ void send(VciGuard& guard, Request& send, Address to) noexcept {
   Link& link = link_to(net_of(guard.vci()), to.process, to.vci);
   const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
   if (send.capacity > proto::limits.net_eager || link.sent - link.acked > window) return send_offer(guard, link, send);
+  if (send.capacity > copy_limit) {
+    if (!send.datatype->contiguous || !link.net->context.sends_parts()) return send_offer(guard, link, send);
+    return send_direct(guard, link, send);
+  }
   append_message(guard, link, send);
   const bool posted = send_appended(guard, link);
   if (sync) return;
@@ -371,6 +420,7 @@ void send(VciGuard& guard, Request& send, Address to) noexcept {
 bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   const bool one_host = job.size == job.local_size;
   if (job.size == 1 || (one_host && shm::enabled())) return true;
+  ofi::prefer_rxm_buffer(tcp_eager + 512);
   if (!ofi::choose(one_host, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem)) {
     problem = (one_host ? "HEDDLE_SHM=0 asks for the network, but: " : "the job runs on several nodes, and has no network between them: ") + problem;
     return false;
@@ -378,9 +428,17 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   frame_bytes = static_cast<std::size_t>(frame_size.value()) & ~std::size_t{7};
   if (frame_bytes < 1024) frame_bytes = 1024;
   if (frame_bytes > choice.info->ep_attr->max_msg_size) frame_bytes = choice.info->ep_attr->max_msg_size & ~std::size_t{7};
-  const std::size_t largest = frame_bytes - sizeof(ofi::FrameHead) - ofi::record_room(sizeof(AckTo) + 8);
-  proto::limits.net_eager = static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value());
-  if (proto::limits.net_eager > largest) proto::limits.net_eager = largest;
+  constexpr std::size_t around = sizeof(ofi::FrameHead) + ofi::record_room(sizeof(AckTo) + 8);
+  copy_limit = frame_bytes - around < (8 << 10) ? frame_bytes - around : 8 << 10;
+  const bool over_tcp = choice.provider == "tcp" || choice.provider == "net" || choice.provider == "net;ofi_rxm" || choice.provider == "tcp;ofi_rxm";
+  const bool in_one = over_tcp && (choice.provider.find("rxm") == std::string::npos || rxm_takes(tcp_eager));
+  proto::limits.net_eager = eager_size.value() > 0 ? static_cast<std::size_t>(eager_size.value()) : in_one ? tcp_eager : std::size_t{8} << 10;
+  const std::size_t largest_message = choice.info->ep_attr->max_msg_size < (std::size_t{1} << 20) ? choice.info->ep_attr->max_msg_size - around
+                                                                                                 : std::size_t{1} << 20;
+  if (proto::limits.net_eager > largest_message) proto::limits.net_eager = largest_message;
+  largest_frame = frame_bytes;
+  if (((proto::limits.net_eager + 7) & ~std::size_t{7}) + around + 256 > largest_frame)
+    largest_frame = ((proto::limits.net_eager + 7) & ~std::size_t{7}) + around + 256;  // with a `hello` before it
   window = static_cast<std::uint64_t>(window_size.value() < (1 << 14) ? 1 << 14 : window_size.value());
 
   // Contexts are divided among the ranks of the node; VCIs above their number share.
@@ -393,7 +451,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   }
   own_vcis = vcis;
   first_context = new (std::nothrow) ofi::Context;
-  if (!first_context || !first_context->open(frame_bytes, true, problem)) return false;
+  if (!first_context || !first_context->open(largest_frame, wake.value(), problem)) return false;
   known = new std::unordered_map<ProcessIndex, KnownProcess>;
 
   Card card{};
@@ -437,7 +495,7 @@ Net& net_of(Vci& vci) noexcept {
   if (!context) {
     context.reset(new (std::nothrow) ofi::Context);
     std::string problem = "no memory";
-    if (!context || !context->open(frame_bytes, true, problem)) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
+    if (!context || !context->open(largest_frame, wake.value(), problem)) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
   }
   auto* net = new (std::nothrow) Net(vci, std::move(context));
   if (!net) sys::fatal("no memory for the network of VCI %u", vci.index);

@@ -13,6 +13,7 @@ namespace {
 HEDDLE_PARAM_INT(timeout_seconds, "HEDDLE_NET_TIMEOUT", 60,
                  "seconds after which a peer that confirms nothing of what it was sent is given up, which ends the job; 0: never");
 
+constexpr std::uint32_t most_early = 1024;  ///< frames ahead of their turn; more mean that some were lost
 constexpr int events_per_step = 8;  ///< bounds a step: each is at most one frame
 
 template <typename T>
@@ -81,6 +82,28 @@ void refuse(ofi::Verdict verdict, std::size_t bytes) noexcept {
                      "(further ones are ignored silently)", bytes, ofi::verdict_text(verdict));
 }
 
+/// The records of a frame whose turn it is.
+void take_frame(VciGuard& guard, Link& link, std::byte* data, std::size_t bytes) noexcept {
+  Net& net = *link.net;
+  ++link.expected;
+  for (std::size_t at = sizeof(ofi::FrameHead); at < bytes;) {
+    Record& record = *ofi::record_at(data + at);
+    const std::size_t room = ofi::record_room(record.bytes);
+    if (record.kind >= RecordKind::hello) {
+      handle_control(guard, link, record);
+    } else {
+      link.received += room;
+      link.peer_closing = false;
+      proto::handle_record(guard, record);
+    }
+    at += room;
+  }
+  if (link.received - link.told >= window / 4) {
+    if (guard.vci().holding) net.withheld = true;
+    else tell(guard, link, RecordKind::credit);
+  }
+}
+
 void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes) noexcept {
   const ofi::Verdict verdict = ofi::check_frame(data, bytes, job_key, static_cast<std::uint32_t>(runtime.size));
   if (verdict != ofi::Verdict::good) return refuse(verdict, bytes);
@@ -95,25 +118,20 @@ void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes)
     link->vci = head.vci;
     net.links[std::uint64_t{head.process} << 16 | head.vci] = std::move(made);
   }
-  if (head.sequence != link->expected)
-    sys::fatal("messages of rank %u were lost on the network (number %u came, %u was due): the connection to it broke meanwhile",
-               head.process, head.sequence, link->expected);
-  ++link->expected;
-  for (std::size_t at = sizeof head; at < bytes;) {
-    Record& record = *ofi::record_at(data + at);
-    const std::size_t room = ofi::record_room(record.bytes);
-    if (record.kind >= RecordKind::hello) {
-      handle_control(guard, *link, record);
-    } else {
-      link->received += room;
-      link->peer_closing = false;
-      proto::handle_record(guard, record);
-    }
-    at += room;
+  if (head.sequence != link->expected) {
+    // Messages are matched in order, but some providers report a long one after the short one that follows it.
+    const std::uint32_t ahead = head.sequence - link->expected;
+    if (ahead > most_early)
+      sys::fatal("messages of rank %u were lost on the network (number %u came, %u was due): the connection to it broke meanwhile",
+                 head.process, head.sequence, link->expected);
+    link->early[head.sequence].assign(data, data + bytes);
+    return;
   }
-  if (link->received - link->told >= window / 4) {
-    if (guard.vci().holding) net.withheld = true;
-    else tell(guard, *link, RecordKind::credit);
+  take_frame(guard, *link, data, bytes);
+  while (!link->early.empty() && link->early.begin()->first == link->expected) {
+    const std::vector<std::byte> frame = std::move(link->early.begin()->second);
+    link->early.erase(link->early.begin());
+    take_frame(guard, *link, const_cast<std::byte*>(frame.data()), frame.size());
   }
 }
 
@@ -132,6 +150,7 @@ void handle_event(VciGuard& guard, Net& net, const ofi::Event& event) noexcept {
       --link.posted;
       --net.under_way;
       if (event.error && !link.peer_closing) lost(link, "sending", event.error);
+      if (frame.direct && frame.completes) complete(*frame.direct, guard);
       frame.next = net.free_frames;
       net.free_frames = &frame;
       return;

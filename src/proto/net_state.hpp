@@ -1,6 +1,7 @@
 // What the network part keeps. Private to proto/net*.cpp. docs/design/ofi.md
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,8 @@ struct Frame : ofi::Operation {
   void* descriptor = nullptr;
   Request* waiting = nullptr;  ///< sends whose bytes lie here, complete when the frame is closed; by Request::next, last first
   std::uint32_t bytes = 0;     ///< filled
+  Request* direct = nullptr;   ///< whose buffer follows what is filled, uncopied
+  bool completes = false;      ///< `direct` is complete when the frame is back; a synchronous one when it is acknowledged
   std::byte* data = nullptr;
 };
 
@@ -40,6 +43,7 @@ struct Link {
   std::uint64_t sent = 0, acked = 0;      ///< bytes of records that the peer confirms
   std::uint64_t received = 0, told = 0;   ///< the same the other way round
   Frame* open = nullptr;         ///< being filled
+  std::map<std::uint32_t, std::vector<std::byte>> early;  ///< frames that providers gave us before their turn, by number
   Frame *head = nullptr, *tail = nullptr;  ///< closed, in order, not posted
   std::uint32_t posted = 0;      ///< writes under way
   std::uint64_t acked_before = 0; ///< `acked` at the helper's last tick
@@ -94,7 +98,8 @@ struct Net {
 };
 
 extern std::uint64_t job_key;
-extern std::size_t frame_bytes;
+extern std::size_t frame_bytes;    ///< largest frame that messages are copied into
+extern std::size_t largest_frame;  ///< largest of all
 extern std::uint64_t window;
 
 /// The VCI's network, opened on first use. Ends the job when that fails.

@@ -12,7 +12,7 @@
 namespace heddle::ofi {
 namespace {
 
-HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 128 << 10, "bytes of each of the four buffers in which a VCI receives from the network");
+HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 256 << 10, "bytes of each of the four buffers in which a VCI receives from the network");
 
 constexpr int shared_buffers = 4;   ///< that many messages share
 constexpr int single_buffers = 64;  ///< where each message needs its own
@@ -65,6 +65,7 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   bind_memory_ = mode & FI_MR_ENDPOINT;
   inject_ = info_->tx_attr->inject_size;
   reads_ = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
+  sends_parts_ = !registers_local_ && info_->tx_attr->iov_limit >= 3;
   largest_read_ = info_->ep_attr->max_msg_size;
 
   fi_cq_attr cq{};
@@ -92,8 +93,8 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   if ((code = fi_endpoint(domain_, info_, &endpoint_, nullptr))) return fail("opening an endpoint", code, problem);
   if ((code = fi_ep_bind(endpoint_, &addresses_->fid, 0))) return fail("binding the address vector", code, problem);
   if ((code = fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV))) return fail("binding the completion queue", code, problem);
-  if ((code = fi_enable(endpoint_))) return fail("enabling the endpoint", code, problem);
   multi_ = info_->caps & FI_MULTI_RECV && !fi_setopt(&endpoint_->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &largest, sizeof largest);
+  if ((code = fi_enable(endpoint_))) return fail("enabling the endpoint", code, problem);
 
   char name[512];
   std::size_t length = sizeof name;
@@ -161,6 +162,10 @@ int Context::send(fi_addr_t to, const void* data, std::size_t bytes, void* descr
     return code ? static_cast<int>(code) : 1;
   }
   return static_cast<int>(fi_send(endpoint_, data, bytes, descriptor, to, &operation));
+}
+
+int Context::send_parts(fi_addr_t to, const iovec* parts, std::size_t count, Operation& operation) noexcept {
+  return static_cast<int>(fi_sendv(endpoint_, parts, nullptr, count, to, &operation));
 }
 
 int Context::read(fi_addr_t from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,

@@ -66,6 +66,10 @@ class Context {
   /// Posts a message. 0: `operation` comes back from `poll` when the buffer is free again. 1: it is free at once.
   /// -FI_EAGAIN: nothing happened, try after `poll`. Other negative: failed.
   int send(fi_addr_t to, const void* data, std::size_t bytes, void* descriptor, Operation& operation) noexcept;
+  /// The same of a message in up to three parts, none of which needs registration. Never 1: the parts stay in use until the operation is back.
+  int send_parts(fi_addr_t to, const iovec* parts, std::size_t count, Operation& operation) noexcept;
+  /// Whether `send_parts` works here.
+  [[nodiscard]] bool sends_parts() const noexcept { return sends_parts_; }
   /// Posts a read of the peer's registered memory. As `send`, but never 1.
   int read(fi_addr_t from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
            Operation& operation) noexcept;
@@ -110,7 +114,7 @@ class Context {
   std::vector<Receive*> to_post_;  ///< handed out in the last poll, or refused
   std::byte* receive_memory_ = nullptr;
   Registration receive_registration_;
-  bool multi_ = false, registers_local_ = false, own_keys_ = false, virtual_addresses_ = false, bind_memory_ = false, reads_ = false;
+  bool multi_ = false, registers_local_ = false, own_keys_ = false, virtual_addresses_ = false, bind_memory_ = false, reads_ = false, sends_parts_ = false;
   std::size_t inject_ = 0, largest_ = 0, largest_read_ = 0;
   std::uint64_t next_key_ = 1;
   int wait_fd_ = -1;

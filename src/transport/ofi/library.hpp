@@ -3,6 +3,7 @@
 
 #include <rdma/fabric.h>
 
+#include <cstddef>
 #include <string>
 
 namespace heddle::ofi {
@@ -19,6 +20,10 @@ struct Library {
   decltype(&::fi_version) version = nullptr;
   std::string path;  ///< of the file that was loaded
 };
+
+/// What ofi_rxm copies through its own buffers, rather than by a protocol of its own on top of ours, when nothing else is said.
+/// Takes effect if called before `load`.
+void prefer_rxm_buffer(std::size_t bytes) noexcept;
 
 /// Loads libfabric (parameter HEDDLE_OFI_LIBRARY) on the first call; nullptr with a text for the user when it is not there.
 /// Thread-safe. The library stays loaded until the process ends.
