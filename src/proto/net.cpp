@@ -76,6 +76,14 @@ std::uint64_t hash(std::string_view text) noexcept {
   return value ^ value >> 32;
 }
 
+/// What both ends of a connection must agree on.
+std::string provider_and_buffer() {
+  const char* size = std::getenv("FI_OFI_RXM_BUFFER_SIZE");
+  std::string text = choice.provider;
+  if (size && text.find("rxm") != std::string::npos) text += std::string(" with buffers of ") + size;
+  return text.substr(0, sizeof(Card::provider) - 1);
+}
+
 bool read_card(const sys::Bootstrap* job, ProcessIndex process, KnownProcess& out, std::uint64_t* key, std::string& problem) {
   std::optional<std::string> text;
   if (!sys::bootstrap::get(static_cast<int>(process), "net", text, problem)) return false;
@@ -85,9 +93,9 @@ bool read_card(const sys::Bootstrap* job, ProcessIndex process, KnownProcess& ou
     return false;
   }
   card.provider[sizeof card.provider - 1] = 0;
-  if (choice.provider != card.provider) {
-    problem = "rank " + std::to_string(process) + " uses the network provider " + card.provider + ", this one " + choice.provider +
-              ": set HEDDLE_OFI_PROVIDER to one that all nodes have";
+  if (provider_and_buffer() != card.provider) {
+    problem = "rank " + std::to_string(process) + " uses the network provider " + card.provider + ", this one " + provider_and_buffer() +
+              ": set HEDDLE_OFI_PROVIDER, and with ofi_rxm FI_OFI_RXM_BUFFER_SIZE, to the same on all nodes";
     return false;
   }
   (void)job;
@@ -459,7 +467,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   card.vcis = vcis;
   if (getrandom(&own_key, sizeof own_key, 0) != sizeof own_key) own_key = hash(job.job_id + std::to_string(job.rank));
   card.key = own_key;
-  std::snprintf(card.provider, sizeof card.provider, "%s", choice.provider.c_str());
+  std::snprintf(card.provider, sizeof card.provider, "%s", provider_and_buffer().c_str());
   std::string text(reinterpret_cast<const char*>(&card), sizeof card);
   text += first_context->name();
   return card_put = sys::bootstrap::put("net", text, problem);

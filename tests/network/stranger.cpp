@@ -12,6 +12,7 @@
 
 #include "frames.hpp"
 #include "transport/ofi/context.hpp"
+#include "transport/ofi/library.hpp"
 #include "transport/ofi/provider.hpp"
 
 using namespace heddle;
@@ -21,7 +22,8 @@ int main(int argc, char** argv) {
   ofi::Choice choice;
   std::string problem;
   ofi::Context context;
-  if (!ofi::choose(true, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem) || !context.open(16384, false, problem)) {
+  ofi::prefer_rxm_buffer((64 << 10) + 512);  // as the library, or ofi_rxm would not even connect
+  if (!ofi::choose(true, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem) || !context.open(65536, false, problem)) {
     std::fprintf(stderr, "stranger: %s\n", problem.c_str());
     return 1;
   }
@@ -32,11 +34,11 @@ int main(int argc, char** argv) {
   const fi_addr_t to = context.insert(&where);
   std::mt19937_64 random(7);
   int sent = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
   const auto send = [&](const std::vector<std::byte>& bytes) {
     static ofi::Operation operation{{}, ofi::Operation::Kind::send};
     ofi::Event events[8];
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (std::chrono::steady_clock::now() < end) {
+    while (std::chrono::steady_clock::now() < deadline) {
       const int code = context.send(to, bytes.data(), bytes.size(), nullptr, operation);
       context.poll(events, 8);
       if (code >= 0) {
