@@ -25,6 +25,7 @@ import threading
 
 NAMESPACES = ["--net", "--uts", "--ipc", "--mount", "--pid"]
 PR_SET_PDEATHSIG = 1
+FOLDER = "heddle-hosts-"
 # Every host has a /tmp of its own, unless what is tested lies there.
 PRIVATE_TMP = not os.path.realpath(__file__).startswith("/tmp/") and not os.environ.get("HEDDLE_BUILD", "").startswith("/tmp/")
 AGENT = """import array, json, os, socket, sys
@@ -67,6 +68,14 @@ def why_not():
     return None
 
 
+def remove_folders_of_the_dead():
+    """A test that was killed leaves no process, but its folder."""
+    for name in os.listdir("/var/tmp"):
+        pid = name[len(FOLDER):].split("-")[0]
+        if name.startswith(FOLDER) and not os.path.exists(f"/proc/{pid}"):
+            shutil.rmtree(os.path.join("/var/tmp", name), ignore_errors=True)
+
+
 class Hosts:
     """`count` hosts named heddle0, heddle1, …, with the addresses 10.9.0.1, 10.9.0.2, …"""
 
@@ -74,7 +83,8 @@ class Hosts:
         self.count = count
         self.names = [f"heddle{i}" for i in range(count)]
         self.addresses = [f"10.9.0.{i + 1}" for i in range(count)]
-        self.folder = tempfile.mkdtemp(prefix="heddle-hosts-", dir="/var/tmp")
+        remove_folders_of_the_dead()
+        self.folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-", dir="/var/tmp")
         self.holders = []  # (process outside, process id of the namespaces' first process); the last one is the switch
         try:
             self._make_hosts()
