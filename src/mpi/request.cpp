@@ -67,7 +67,7 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
   int code = describe(r, status);
   if (comm && !*comm) *comm = r.comm;
   if (!r.persistent) *handle = MPI_REQUEST_NULL;
-  r.error = MPI_SUCCESS;
+  if (r.error) r.error = MPI_SUCCESS;  // not a plain store: the shared complete requests are never written
   if (r.type == Request::Type::generalized) [[unlikely]] {
     retire(&r);
     return free_error ? free_error : code;  // the last callback's (MPI-5.0 §13.2), but a failed query is not forgotten

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sync/cpu.hpp"
+#include "sync/thread_sanitizer.hpp"
 
 namespace heddle::sync {
 
@@ -70,6 +71,7 @@ class RingProducer {
       if (end - head_cache_.load(std::memory_order_acquire) > lines_) [[unlikely]] {
         // Acquire pairs with RingConsumer::pop's release: the consumer has read and cleared the lines.
         const std::uint64_t head = control_->head.load(std::memory_order_acquire);
+        heard_from_another_process();
         head_cache_.store(head, std::memory_order_release);
         if (end - head > lines_) return {nullptr, 0};
       }
@@ -84,6 +86,7 @@ class RingProducer {
 
   /// Makes a filled record of `n` lines visible. Release pairs with the acquire in RingConsumer::front.
   static void publish(Reservation r, std::uint32_t n) noexcept {
+    goes_to_another_process();
     r.line->stamp.store(ring_detail::stamp_of(r.index, n), std::memory_order_release);
   }
 

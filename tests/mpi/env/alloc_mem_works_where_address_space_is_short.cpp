@@ -8,6 +8,10 @@
 using namespace test;
 
 int main() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  std::puts("skipped: a sanitizer needs the address space that this test takes away");
+  return 77;
+#endif
   const rlimit limit{std::size_t{3500} << 20, std::size_t{3500} << 20};
   CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
   const World w = init();

@@ -1,0 +1,24 @@
+// What ThreadSanitizer cannot see: an order between two threads of this process that goes by way of another process.
+//
+// It watches one process. When thread A fills shared memory, another process consumes it and says so, and thread B, which has heard
+// that, fills it again, then A's writes come before B's; the sanitizer knows only that both wrote. Code calls the first function
+// where the data leave and the second where the answer is heard. Without the sanitizer both are nothing.
+#pragma once
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+#endif
+
+namespace heddle::sync {
+
+#if defined(__SANITIZE_THREAD__)
+inline char beyond_the_process;  ///< its address stands for all other processes
+inline void goes_to_another_process() noexcept { __tsan_release(&beyond_the_process); }
+inline void heard_from_another_process() noexcept { __tsan_acquire(&beyond_the_process); }
+#else
+inline void goes_to_another_process() noexcept {}
+inline void heard_from_another_process() noexcept {}
+#endif
+
+}  // namespace heddle::sync
