@@ -36,6 +36,7 @@ HEDDLE_PARAM_BOOL(wake, "HEDDLE_NET_WAKE", 1, "what arrives from the network wak
 
 constexpr std::uint64_t frames_per_slab = 16;
 constexpr char card_version = 1;
+constexpr int most_ranks_with_large_buffers = 32;
 constexpr std::size_t tcp_eager = 64 << 10;  ///< a copy costs less than the two more ways that asking first takes
 
 /// What a process publishes. The name follows.
@@ -428,7 +429,9 @@ void send(VciGuard& guard, Request& send, Address to) noexcept {
 bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   const bool one_host = job.size == job.local_size;
   if (job.size == 1 || (one_host && shm::enabled())) return true;
-  ofi::prefer_rxm_buffer(tcp_eager + 512);
+  // Larger buffers inside libfabric cost 100 MiB more for each VCI: not where many ranks may share a node's memory. By the size of
+  // the job, because all must choose alike.
+  if (job.size <= most_ranks_with_large_buffers) ofi::prefer_rxm_buffer(tcp_eager + 512);
   if (!ofi::choose(one_host, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem)) {
     problem = (one_host ? "HEDDLE_SHM=0 asks for the network, but: " : "the job runs on several nodes, and has no network between them: ") + problem;
     return false;

@@ -20,7 +20,7 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
     sys::unlink_segment();
     return false;
   }
-  if ((shm::needs_fence() || net::needs_fence()) && (!sys::bootstrap::fence(problem) || !shm::meet(job, problem))) {
+  if (((shm::needs_fence() || net::needs_fence()) && !sys::bootstrap::fence(problem)) || !shm::meet(job, problem)) {
     sys::unlink_segment();
     return false;
   }
