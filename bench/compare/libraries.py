@@ -6,6 +6,8 @@ single       1 process
 pair         2 ranks, each bound to a core of its own
 crowd        more ranks than cores: no binding, waiting that yields
 threads      2 ranks of several threads: no binding by the launcher, the program places its threads itself
+tcp          as pair, and every message between the ranks goes over TCP on the loopback interface
+tcp-threads  as threads, and the same
 """
 
 import os
@@ -14,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CFLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wno-stringop-overflow"]
-PROFILES = ("single", "pair", "crowd", "threads")
+PROFILES = ("single", "pair", "crowd", "threads", "tcp", "tcp-threads")
 
 
 @dataclass
@@ -92,12 +94,15 @@ def mpich4(place):
 def openmpi5(place):
     compile_, link = flags_for(place / "include", place / "lib", "mpi")
     start = [str(place / "bin/mpiexec"), "--allow-run-as-root", "--mca", "pml", "ob1", "--mca", "btl", "self,sm"]
+    over_tcp = [*start[:-1], "self,tcp", "--mca", "btl_tcp_if_include", "lo"]
     free = [*start, "--map-by", ":oversubscribe", "--bind-to", "none"]
     launch = {
         "single": [*free, "-n"],
         "pair": [*start, "--bind-to", "core", "-n"],
         "crowd": [*free, "--mca", "mpi_yield_when_idle", "1", "-n"],
         "threads": [*free, "-n"],
+        "tcp": [*over_tcp, "--bind-to", "core", "-n"],
+        "tcp-threads": [*over_tcp, "--map-by", ":oversubscribe", "--bind-to", "none", "-n"],
     }
     return Library("openmpi5", "Open MPI 5.0.11", compile_, link, launch, rank_variable="OMPI_COMM_WORLD_RANK")
 
