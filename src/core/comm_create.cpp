@@ -115,7 +115,7 @@ int finish_dup(void* data, int code, VciGuard&) noexcept {
   if (!pending->hinted) return MPI_SUCCESS;
   // Lanes that differ would have to be told, by a further exchange for which there is no time here: as if not asked for.
   if (needs_lanes(pending->agreed)) pending->agreed.lanes = 0;
-  return apply_routing(*pending->comm, pending->agreed, pending->info, nullptr);
+  return apply_routing(*pending->comm, pending->agreed, pending->info);
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ int comm_dup(Comm& parent, bool hinted, Info* info, Comm** out) noexcept {
   set_context(*twin, agreed.id);
   take_hints(*twin, info);
   if (hinted && !parent.inter)
-    if (const int code = apply_routing(*twin, agreed, info, &parent)) return discard(twin, code);
+    if (const int code = apply_routing(*twin, agreed, info)) return discard(twin, code);
   const int copied = copy_attributes(attributes_of(parent), twin->attributes);
   if (hinted && !parent.inter && needs_lanes(agreed))  // also where copying failed, for the others
     if (const int code = gather_lanes(*twin, wanted_lane(info, &parent)); code && !copied) return discard(twin, code);

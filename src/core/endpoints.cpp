@@ -76,7 +76,7 @@ int create_endpoints(Comm& parent, int count, Info* info, Comm** out) noexcept {
     code = group ? make_child(parent, id, group, &out[made]) : out_of_memory(static_cast<int>(total));
     if (code) break;
     take_hints(*out[made], info);
-    code = apply_routing(*out[made], agreed, info, nullptr);
+    code = apply_routing(*out[made], agreed, info);
     if (code) release_comm(out[made]);
   }
   release_group(members);

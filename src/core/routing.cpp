@@ -86,7 +86,7 @@ bool needs_lanes(const RoutingWish& agreed) noexcept {
   return agreed.lanes && (agreed.undecided || std::popcount(agreed.lanes) > 1);
 }
 
-int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info, const Comm*) noexcept {
+int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept {
   const std::uint64_t asserted = ~agreed.refused & agreed_assertions;
   const bool spread = (asserted & assert_no_any_tag) && (asserted & assert_no_any_source);
   const bool free_sender = asserted & assert_allow_overtaking;

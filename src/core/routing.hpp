@@ -23,7 +23,7 @@ RoutingWish routing_wish(Info* info, const Comm* parent) noexcept;
 
 /// Gives a new intracommunicator the routing on which all members agreed; each has its own `info`. \pre no message was sent on it.
 /// Error code.
-int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info, const Comm* parent) noexcept;
+int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept;
 
 /// The agreement: what everybody wants, by one allreduce over `over`. Collective. Error code. `later`: nonblocking, both stay valid.
 int agree_routing(Comm& over, const RoutingWish& wish, RoutingWish& agreed) noexcept;

@@ -157,6 +157,7 @@ int Rsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, i
   return init_send(buf, count, datatype, dest, tag, comm, SendMode::ready, request);
 }
 int Recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
+  if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   *request = to_handle(new_persistent(Request::Type::persistent_recv, buf, count, datatype, source, tag, comm, SendMode::standard));
   return MPI_SUCCESS;
 }

@@ -142,6 +142,8 @@ int main() {
   int value = 0, flag = 0;
   CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE), MPI_ERR_RANK);
   CHECK_CLASS(MPI_Recv(&value, 1, MPI_INT, 0, MPI_ANY_TAG, comm, MPI_STATUS_IGNORE), MPI_ERR_TAG);
+  MPI_Request request;
+  CHECK_CLASS(MPI_Recv_init(&value, 1, MPI_INT, 0, MPI_ANY_TAG, comm, &request), MPI_ERR_TAG);
   CHECK_CLASS(MPI_Iprobe(0, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE), MPI_ERR_TAG);
   MPI_Comm_free(&comm);
   MPI_Info_free(&free_order);
