@@ -42,7 +42,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
 # The first process of a host: it reaps what loses its parents, as an init does. "$@" makes the host.
 INIT = """set -e
 hostname "$1"
-mount -t tmpfs -o size=64m tmpfs /dev/shm
+mount -t tmpfs -o size="$4" tmpfs /dev/shm
 mount --bind "$2" /etc/hosts
 [ -z "$3" ] || mount --bind "$3" /tmp
 ip link set lo up
@@ -79,8 +79,9 @@ def remove_folders_of_the_dead():
 class Hosts:
     """`count` hosts named heddle0, heddle1, …, with the addresses 10.9.0.1, 10.9.0.2, …"""
 
-    def __init__(self, count):
+    def __init__(self, count, shm="64m"):
         self.count = count
+        self.shm = shm  # size of each host's /dev/shm; other MPIs need more of it
         self.names = [f"heddle{i}" for i in range(count)]
         self.addresses = [f"10.9.0.{i + 1}" for i in range(count)]
         remove_folders_of_the_dead()
@@ -119,7 +120,7 @@ class Hosts:
             own_tmp = os.path.join(self.folder, name)
             os.mkdir(own_tmp)
             holder = subprocess.Popen(["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", "bash", "-c", INIT,
-                                       "bash", name, table, own_tmp if PRIVATE_TMP else ""], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       "bash", name, table, own_tmp if PRIVATE_TMP else "", self.shm], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       preexec_fn=die_with_parent)
             self.holders.append((holder, 0))
             if holder.stdout.readline() != b"ready\n":

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "sys/params.hpp"
+#include "transport/ofi/first_look.hpp"
 
 namespace heddle::ofi {
 namespace {
@@ -54,6 +55,11 @@ const Library* load(std::string& problem) {
     problem = std::string(library_name.text()) + " is not a libfabric: " + dlerror();
     delete library;
     return nullptr;
+  }
+  {
+    const FirstLook cheap(handle);
+    fi_info* none = nullptr;  // the first call has the library look around; a version it cannot have ends it there
+    library->getinfo(FI_VERSION(1000, 0), nullptr, nullptr, 0, nullptr, &none);
   }
   link_map* map = nullptr;
   library->path = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name ? map->l_name : library_name.text();
