@@ -12,6 +12,11 @@ namespace heddle::coll {
 /// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that
 /// collectives write anyway; no read-modify-write. Two threads that enter within the few nanoseconds that a store takes
 /// to be seen are found out when they leave: who leaves and finds another's mark was not alone.
+///
+/// MPI_Start takes no turn. Persistent collectives are matched by their initializing calls, which do; once made they
+/// may be started in any order, another one on each rank (MPI-5.0 §6.13), so also by two threads at once or beside a
+/// collective call, and their messages keep the tag that they were given then. To refuse that would refuse correct
+/// programs; and with mpi_assert_strict_persistent_collective_ordering, which forbids it, such a start does no harm.
 class Turn {
  public:
   Turn(Comm& comm, const char* name) noexcept : comm_(comm) {
