@@ -23,7 +23,7 @@ struct Runtime {
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
 };
-extern Runtime runtime;
+[[gnu::visibility("hidden")]] extern Runtime runtime;  // hidden: reached without a look into the table of addresses
 
 enum class Phase : unsigned char { before_init, running, finalized };
 /// Where the world model (MPI_Init) stands.

@@ -103,25 +103,14 @@ std::size_t Matcher::posted() const noexcept {
   return count;
 }
 
-void Matcher::enter(Arrival& message, unsigned form) noexcept {
-  ArrivalBin* bin = arrivals_.get(with_form(message.key, form));
-  message.bins[form] = bin;
-  message.links[form] = {bin->tail, nullptr};
-  if (bin->tail) bin->tail->links[form].next = &message; else bin->head = &message;
-  bin->tail = &message;
+void Matcher::enter_further(Arrival& message) noexcept {
+  for (unsigned form = any_source; form < forms; ++form)
+    if (indexed_ & 1U << form) enter(message, form);
 }
 
-void Matcher::remove_arrival(Arrival& message) noexcept {
-  all_.remove(&message);
-  --unexpected_;
-  for (unsigned form = exact; form < forms; ++form) {
-    ArrivalBin* bin = message.bins[form];
-    if (!bin) continue;
-    auto [prev, next] = message.links[form];
-    if (prev) prev->links[form].next = next; else bin->head = next;
-    if (next) next->links[form].prev = prev; else bin->tail = prev;
-    message.bins[form] = nullptr;
-  }
+void Matcher::leave_further(Arrival& message) noexcept {
+  for (unsigned form = any_source; form < forms; ++form)
+    if (indexed_ & 1U << form) leave(message, form);
 }
 
 void Matcher::build_index(unsigned form) noexcept {

@@ -128,12 +128,15 @@ class Matcher {
   }
 
   /// Adds a receive that no unexpected message matched.
-  void post(Posted& receive) noexcept {
+  void post(Posted& receive) noexcept { post(receive, *posted_table_.get(receive.pattern)); }
+  /// The same into the bin that `posted_bin` found for its pattern.
+  void post(Posted& receive, PostedBin& bin) noexcept {
     receive.sequence = next_sequence_++;
-    receive.bin = posted_table_.get(receive.pattern);
-    receive.bin->queue.push_back(&receive);
+    receive.bin = &bin;
+    bin.queue.push_back(&receive);
     if (form_of(receive.pattern) != exact) [[unlikely]] ++wildcards_posted_;
   }
+  PostedBin* posted_bin(Pattern pattern) noexcept { return posted_table_.find(pattern); }
 
   /// Withdraws a posted receive (cancel, or taken by a message). \pre receive.bin
   void remove_posted(Posted& receive) noexcept {
@@ -155,11 +158,16 @@ class Matcher {
   void keep(Arrival& message) noexcept {
     all_.push_back(&message);
     ++unexpected_;
-    for (unsigned form = exact; form < forms; ++form)
-      if (indexed_ & 1U << form) enter(message, form);
+    enter(message, exact);
+    if (indexed_ != 1U << exact) [[unlikely]] enter_further(message);
   }
 
-  void remove_arrival(Arrival& message) noexcept;
+  void remove_arrival(Arrival& message) noexcept {
+    all_.remove(&message);
+    --unexpected_;
+    leave(message, exact);
+    if (indexed_ != 1U << exact) [[unlikely]] leave_further(message);
+  }
 
   [[nodiscard]] std::size_t unexpected() const noexcept { return unexpected_; }
   /// Receives that wait, counted one by one. For tests and reports.
@@ -168,7 +176,21 @@ class Matcher {
 
  private:
   Posted* take_posted_among_wildcards(Pattern message) noexcept;
-  void enter(Arrival& message, unsigned form) noexcept;
+  void enter(Arrival& message, unsigned form) noexcept {
+    ArrivalBin* bin = arrivals_.get(with_form(message.key, form));
+    message.bins[form] = bin;
+    message.links[form] = {bin->tail, nullptr};
+    if (bin->tail) bin->tail->links[form].next = &message; else bin->head = &message;
+    bin->tail = &message;
+  }
+  void leave(Arrival& message, unsigned form) noexcept {
+    ArrivalBin* bin = message.bins[form];
+    auto [prev, next] = message.links[form];
+    if (prev) prev->links[form].next = next; else bin->head = next;
+    if (next) next->links[form].prev = prev; else bin->tail = prev;
+  }
+  void enter_further(Arrival& message) noexcept;
+  void leave_further(Arrival& message) noexcept;
   void build_index(unsigned form) noexcept;
 
   std::size_t wildcards_posted_ = 0;

@@ -128,7 +128,7 @@ int Rsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int ta
 }
 
 int Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Status* status) {
-  return wait(irecv(buf, count, datatype, source, tag, comm), status);
+  return recv(buf, count, datatype, source, tag, comm, status);
 }
 
 int Isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {

@@ -55,7 +55,7 @@ bool try_push_message(shm::Port& port, Request& send) noexcept {
   record->tag = send.pattern.tag;
   record->bytes = static_cast<std::uint32_t>(send.capacity + extra);
   record->kind = sync ? RecordKind::eager_sync : RecordKind::eager;
-  record->lane = send.lane;
+  record->lane = lane_of(send);
   if (sync) {
     const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
     std::memcpy(record->payload, &to, sizeof to);

@@ -40,7 +40,6 @@ Request* receive_message(Message& message, void* buffer, MPI_Count count, Dataty
   {
     VciGuard guard(*message.vci);
     receive = new_request(guard.vci(), Request::Type::recv, message.comm);
-    receive->lane = static_cast<std::uint16_t>(guard.vci().index);
     receive->buffer = buffer;
     receive->count = count;
     receive->datatype = &type;

@@ -348,7 +348,7 @@ void append_message(VciGuard& guard, Link& link, Request& send) noexcept {
   const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
   const std::size_t extra = sync ? sizeof(AckTo) : 0;
   std::byte* to = append(guard, link,
-                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, send.lane},
+                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, lane_of(send)},
                          send.capacity + extra);
   if (sync) {
     const AckTo ack{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
@@ -369,7 +369,7 @@ void send_direct(VciGuard& guard, Link& link, Request& send) noexcept {
   const std::size_t extra = sync ? sizeof(AckTo) : 0;
   close_frame(guard, link);
   std::byte* to = append(guard, link,
-                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, send.lane},
+                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, lane_of(send)},
                          extra);
   if (sync) {
     const AckTo ack{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
@@ -403,7 +403,7 @@ void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
       offer.copy = 1;  // there is a key
     }
   }
-  std::memcpy(append(guard, link, {send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, send.lane}, sizeof offer),
+  std::memcpy(append(guard, link, {send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, lane_of(send)}, sizeof offer),
               &offer, sizeof offer);
   send_appended(guard, link);
 }

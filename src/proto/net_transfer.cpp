@@ -121,7 +121,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
     if (!issue(net, *t, worked)) queue_reads(net, *t);
     return;
   }
-  const Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), 0, bytes, 0, runtime.self, receive.lane};
+  const Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), 0, bytes, 0, runtime.self, lane_of(receive)};
   push(guard, offer.process, lane, {0, 0, 0, RecordKind::pull, 0}, &accept, sizeof accept);
 }
 

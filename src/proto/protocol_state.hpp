@@ -63,7 +63,7 @@ struct Limits {
   std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
   std::size_t unexpected = 64 << 20;  ///< memory a VCI spends on messages nobody asked for before it asks senders to hold theirs
 };
-extern Limits limits;
+[[gnu::visibility("hidden")]] extern Limits limits;
 
 /// Reads the parameters.
 void read_limits() noexcept;
@@ -78,8 +78,20 @@ void free_unexpected(Vci& vci, Unexpected* message) noexcept;
 
 /// Gives `bytes` bytes at `data` to a receive and completes it.
 void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept;
+/// Fails a receive whose message is larger than its buffer.
+[[gnu::cold]] void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) noexcept;
 /// Sets a receive's status; with the truncation error when the message is larger than the buffer.
-void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept;
+inline void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
+  const std::uint64_t capacity = receive.capacity;
+  receive.source = source;
+  receive.tag = tag;
+  receive.bytes = static_cast<MPI_Count>(bytes);
+  if (bytes > capacity) [[unlikely]] fail_truncated(receive, bytes, source, tag);
+}
+
+/// Gives an unexpected message that is whole, to be told nobody of and fits, to a contiguous buffer of `capacity` bytes, and frees it;
+/// false: the message is something else, and left alone.
+bool take_at_once(VciGuard& guard, Unexpected& message, void* buffer, std::uint64_t capacity, const Datatype& type, MPI_Status* status) noexcept;
 
 /// Completes a receive from an unexpected message that was taken out of the matcher, and frees the message.
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept;

@@ -10,15 +10,16 @@ namespace heddle {
 
 namespace {
 
-/// Sends whose request the user gave back before they were complete: MPI_Finalize waits for them. Relaxed: the waiter makes
-/// progress itself, under the VCIs' locks.
+/// Sends whose request the user gave back before they were complete: MPI_Finalize waits for them. Relaxed: the waiter
+/// makes progress itself, under the VCIs' locks.
 std::atomic<std::int64_t> freed_sends{0};
 
 /// Gives a request's memory back.
 void recycle(Request& r) noexcept {
   if (r.ops && r.ops->free) r.ops->free(r);
   if (r.datatype) release(*r.datatype);
-  if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv)) release_comm(r.comm);
+  if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv))
+    release_comm(r.comm);
   // Back to the default state, which `new_request` relies on.
   r.special = r.persistent = r.cancelled = r.user_freed = false;
   r.ops = nullptr;
@@ -52,7 +53,8 @@ void complete_elsewhere(Request& request) noexcept {
   Vci& vci = *request.vci;
   Request* head = vci.ended_elsewhere.load(std::memory_order_relaxed);
   do request.next = head;  // Release pairs with the acquire in `progress`.
-  while (!vci.ended_elsewhere.compare_exchange_weak(head, &request, std::memory_order_release, std::memory_order_relaxed));
+  while (
+      !vci.ended_elsewhere.compare_exchange_weak(head, &request, std::memory_order_release, std::memory_order_relaxed));
   vci.moving.fetch_add(1, std::memory_order_relaxed);
   if (runtime.locks) wake_sleepers(vci);
 }
@@ -92,10 +94,11 @@ int start_persistent(Request& r) noexcept {
   r.state.store(Request::active, std::memory_order_relaxed);
   if (r.ops && r.ops->start) return r.ops->start(r);
   VciGuard guard(*r.vci);
-  if (r.peer == MPI_PROC_NULL) {
-    if (r.type == Request::Type::persistent_recv) r.source = MPI_PROC_NULL;
+  const bool receives = r.type == Request::Type::persistent_recv;
+  if ((receives ? r.pattern.source : r.peer) == MPI_PROC_NULL) {
+    if (receives) r.source = MPI_PROC_NULL;
     complete(r, guard);
-  } else if (r.type == Request::Type::persistent_recv) {
+  } else if (receives) {
     start_receive(guard, r);
   } else {
     start_send(guard, r);
@@ -115,7 +118,8 @@ void retire(Request* r) noexcept {
 void free_request(Request* request, VciGuard&) noexcept { retire(request); }
 
 int wait(Request* request, MPI_Status* status) noexcept {
-  wait_until(request->vci, [request] { return request->is_done(); });
+  wait_until(
+      request->vci, [request] { return request->is_done(); }, request);
   if (status != MPI_STATUS_IGNORE) {
     status->MPI_SOURCE = request->source;
     status->MPI_TAG = request->tag;
@@ -131,12 +135,14 @@ int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag,
   return wait(isend(buffer, count, type, peer, tag, comm, space));
 }
 
-int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space, MPI_Status* status) noexcept {
+int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
+         MPI_Status* status) noexcept {
   return wait(irecv(buffer, count, type, peer, tag, comm, space), status);
 }
 
-int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer, MPI_Count recv_count,
-             Datatype& recv_type, int from, int tag, Comm& comm, Space space, MPI_Status* status) noexcept {
+int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer,
+             MPI_Count recv_count, Datatype& recv_type, int from, int tag, Comm& comm, Space space,
+             MPI_Status* status) noexcept {
   Request* receive = irecv(recv_buffer, recv_count, recv_type, from, tag, comm, space);
   const int sent = wait(isend(send_buffer, send_count, send_type, to, tag, comm, space));
   const int received = wait(receive, status);
@@ -157,14 +163,33 @@ bool cancel_receive(Request& receive) noexcept {
 
 namespace proto {
 
+namespace {
+
+constexpr std::size_t small_payload = 64;  ///< bytes that every node has room for: such nodes are used again
+constexpr unsigned most_spares = 1024;     ///< of a VCI; a few hundred kilobytes
+
+Unexpected* take_spare(Vci& vci) noexcept {
+  Unexpected* spare = vci.spare;
+  if (spare) {
+    vci.spare = static_cast<Unexpected*>(spare->all.next);
+    --vci.spares;
+  }
+  return spare;
+}
+
+}  // namespace
+
 Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
-  void* memory = std::malloc(sizeof(Unexpected) + payload);
+  const std::size_t room = sizeof(Unexpected) + (payload < small_payload ? small_payload : payload);
+  void* memory = payload <= small_payload ? take_spare(vci) : nullptr;
+  if (!memory) memory = std::malloc(room);
   if (!memory)
-    sys::fatal("no memory for an unexpected message of %zu bytes; %zu messages that no receive asked for are kept already "
-               "(HEDDLE_UNEXPECTED bounds them)", payload, vci.matcher.unexpected());
+    sys::fatal(
+        "no memory for an unexpected message of %zu bytes; %zu messages that no receive asked for are kept already "
+        "(HEDDLE_UNEXPECTED bounds them)",
+        payload, vci.matcher.unexpected());
   auto* message = new (memory) Unexpected;
-  // The node itself counts too, or many small messages would not.
-  message->room = sizeof(Unexpected) + payload;
+  message->room = room;  // the node itself counts too, or many small messages would not
   vci.unexpected_bytes += message->room;
   if (!vci.holding && vci.unexpected_bytes > limits.unexpected) {
     vci.holding = true;
@@ -185,7 +210,30 @@ void free_unexpected(Vci& vci, Unexpected* message) noexcept {
     vci.holding = false;
     vci.ring.set_hold(false);
   }
-  std::free(message);
+  if (message->room > sizeof(Unexpected) + small_payload || vci.spares == most_spares) return std::free(message);
+  message->all.next = vci.spare;
+  vci.spare = message;
+  ++vci.spares;
+}
+
+void free_spares(Vci& vci) noexcept {
+  while (Unexpected* spare = take_spare(vci)) std::free(spare);
+}
+
+bool take_at_once(VciGuard& guard, Unexpected& message, void* buffer, std::uint64_t capacity, const Datatype& type,
+                  MPI_Status* status) noexcept {
+  if (message.form != Unexpected::Form::eager || message.bytes > capacity || !type.contiguous) return false;
+  Vci& vci = guard.vci();
+  vci.matcher.remove_arrival(message);
+  if (message.bytes) std::memcpy(static_cast<std::byte*>(buffer) + type.true_lb, message.payload(), message.bytes);
+  if (status != MPI_STATUS_IGNORE) {
+    status->MPI_SOURCE = message.key.source;
+    status->MPI_TAG = message.key.tag;
+    set_status_bytes(*status, static_cast<MPI_Count>(message.bytes));
+    set_status_cancelled(*status, false);
+  }
+  free_unexpected(vci, &message);
+  return true;
 }
 
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {

@@ -12,20 +12,25 @@ Limits limits;
 
 namespace {
 
-HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_EAGER", 8192, "largest message that is pushed whole through shared memory; larger ones wait for their receive");
-HEDDLE_PARAM_SIZE(self_eager_size, "HEDDLE_SELF_EAGER", 65536, "largest message to the own process that is buffered when no receive waits");
-HEDDLE_PARAM_SIZE(unexpected_size, "HEDDLE_UNEXPECTED", 64 << 20, "bytes of unexpected messages that each VCI keeps before senders must hold theirs back");
+HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_EAGER", 8192,
+                  "largest message that is pushed whole through shared memory; larger ones wait for their receive");
+HEDDLE_PARAM_SIZE(self_eager_size, "HEDDLE_SELF_EAGER", 65536,
+                  "largest message to the own process that is buffered when no receive waits");
+HEDDLE_PARAM_SIZE(unexpected_size, "HEDDLE_UNEXPECTED", 64 << 20,
+                  "bytes of unexpected messages that each VCI keeps before senders must hold theirs back");
 
 }  // namespace
 
 void fit_limits(std::uint32_t ring_lines) noexcept {
-  const std::size_t largest = (ring_lines / 4 < 2047 ? ring_lines / 4 : 2047) * sync::cache_line - Record::head_bytes - sizeof(AckTo);
+  const std::size_t largest =
+      (ring_lines / 4 < 2047 ? ring_lines / 4 : 2047) * sync::cache_line - Record::head_bytes - sizeof(AckTo);
   // Calls are serialized. Relaxed: the port to such a ring is published after it.
   if (limits.eager.load(std::memory_order_relaxed) > largest) limits.eager.store(largest, std::memory_order_relaxed);
 }
 
 void read_limits() noexcept {
-  limits.eager.store(static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value()), std::memory_order_relaxed);
+  limits.eager.store(static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value()),
+                     std::memory_order_relaxed);
   limits.self_eager = static_cast<std::size_t>(self_eager_size.value() < 0 ? 0 : self_eager_size.value());
   limits.unexpected = static_cast<std::size_t>(unexpected_size.value() < 0 ? 0 : unexpected_size.value());
 }
@@ -54,7 +59,9 @@ CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
 std::uint64_t context_of(const Comm& comm, int dest, Space space) noexcept {
   return comm.context_to(dest) | static_cast<std::uint64_t>(space);
 }
-std::uint64_t own_context(const Comm& comm, Space space) noexcept { return comm.inbox | static_cast<std::uint64_t>(space); }
+std::uint64_t own_context(const Comm& comm, Space space) noexcept {
+  return comm.inbox | static_cast<std::uint64_t>(space);
+}
 
 /// Where a message goes: with the lane that a user's tag chooses, if there is a choice.
 Address route_of(const Comm& comm, int dest, int tag, Space space) noexcept {
@@ -62,18 +69,19 @@ Address route_of(const Comm& comm, int dest, int tag, Space space) noexcept {
 }
 
 /// Puts the arguments into a request of `vci`. The datatype is referenced: it may be freed while the operation runs.
-void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
-          Space space, SendMode mode) noexcept {
+void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
+          Comm& comm, Space space, SendMode mode) noexcept {
   r.type = type;
   r.comm = &comm;
   r.buffer = const_cast<void*>(buffer);
   r.count = count;
   r.datatype = &datatype;
   r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
-  r.peer = peer;
-  r.lane = static_cast<std::uint16_t>(r.vci->index);
   const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
-  if (sends) r.mode = static_cast<std::uint8_t>(mode);
+  if (sends) {
+    r.peer = peer;
+    r.mode = static_cast<std::uint8_t>(mode);
+  }
   r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, peer, space), comm.rank, tag}
                     : match::Pattern{own_context(comm, space), peer, tag};
   if (!datatype.builtin) [[unlikely]] {
@@ -83,7 +91,8 @@ void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, D
 }
 
 /// Copies a message to the receive that it matched. Contiguous on both sides is one branch and one copy.
-inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype& type, std::uint64_t bytes, Request& receive) noexcept {
+inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype& type, std::uint64_t bytes,
+                            Request& receive) noexcept {
   if (type.contiguous && receive.datatype->contiguous) [[likely]] {
     const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
     const auto* from = static_cast<const std::byte*>(buffer) + type.true_lb;
@@ -102,10 +111,10 @@ inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype&
   copy_typed(buffer, count, type, receive.buffer, receive.count, *receive.datatype);
 }
 
-/// A message to the own process, without a request: matched here and copied straight into the receive buffer, or kept as a copy.
-/// False when it must wait for its receive.
-inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, match::Pattern key,
-                          SendMode mode) noexcept {
+/// A message to the own process, without a request: matched here and copied straight into the receive buffer, or kept
+/// as a copy. False when it must wait for its receive.
+inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type,
+                          match::Pattern key, SendMode mode) noexcept {
   Vci& vci = guard.vci();
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
   if (auto* receive = static_cast<Request*>(vci.matcher.take_posted(key))) [[likely]] {
@@ -114,12 +123,17 @@ inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, 
     complete(*receive, guard);
     return true;
   }
-  if (mode == SendMode::synchronous || bytes > limits.self_eager || vci.unexpected_bytes > limits.unexpected) return false;
+  if (mode == SendMode::synchronous || bytes > limits.self_eager || vci.unexpected_bytes > limits.unexpected)
+    return false;
   Unexpected* message = proto::new_unexpected(vci, bytes);
   message->key = key;
   message->bytes = bytes;
-  PackCursor cursor;
-  pack(buffer, count, type, cursor, message->payload(), bytes);
+  if (type.contiguous) [[likely]] {
+    if (bytes) std::memcpy(message->payload(), static_cast<const std::byte*>(buffer) + type.true_lb, bytes);
+  } else {
+    PackCursor cursor;
+    pack(buffer, count, type, cursor, message->payload(), bytes);
+  }
   proto::keep(vci, *message);
   return true;
 }
@@ -139,8 +153,8 @@ void launch_self(VciGuard& guard, Request& send) noexcept {
 /// The general send, with a request: any mode, any datatype, any size.
 int launch_send(VciGuard& guard, Request& send) noexcept {
   const Address to = route_of(*send.comm, send.peer, send.pattern.tag, static_cast<Space>(send.pattern.context & 1));
-  // Behind this very VCI the sender matches the message itself. Members of one process behind different VCIs reach each other as
-  // other processes do, through the ring, so that no thread waits for another's VCI.
+  // Behind this very VCI the sender matches the message itself. Members of one process behind different VCIs reach each
+  // other as other processes do, through the ring, so that no thread waits for another's VCI.
   if (to.process == runtime.self && &vci_of_lane(to.vci) == &guard.vci()) {
     launch_self(guard, send);
     return MPI_SUCCESS;
@@ -153,13 +167,15 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
   }
   const bool held = proto::port_of(*peer, to.vci).ring.held();
-  if (send.capacity <= limits.eager.load(std::memory_order_relaxed) && !held) proto::push_or_queue_message(guard, *peer, to.vci, send);
-  else proto::send_offer(guard, send);
+  if (send.capacity <= limits.eager.load(std::memory_order_relaxed) && !held)
+    proto::push_or_queue_message(guard, *peer, to.vci, send);
+  else
+    proto::send_offer(guard, send);
   return MPI_SUCCESS;
 }
 
-[[gnu::noinline]] Request* send_with_request(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer,
-                                             int tag, Comm& comm, Space space, SendMode mode) noexcept {
+[[gnu::noinline]] Request* send_with_request(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type,
+                                             int peer, int tag, Comm& comm, Space space, SendMode mode) noexcept {
   Request* send = new_request(guard.vci(), Request::Type::send, &comm);
   fill(*send, Request::Type::send, buffer, count, type, peer, tag, comm, space, mode);
   if (int code = launch_send(guard, *send)) {
@@ -176,22 +192,29 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   if (mode == SendMode::synchronous || !type.contiguous) return false;
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
   shm::Peer* peer = shm::find(process);
-  if (!peer) [[unlikely]] return false;
+  if (!peer) [[unlikely]]
+    return false;
   shm::Port* port = peer->port(to_lane);
-  if (!port) [[unlikely]] return false;
+  if (!port) [[unlikely]]
+    return false;
   if (bytes > limits.eager.load(std::memory_order_relaxed)) return false;
-  if (port->ring.held()) [[unlikely]] return false;
+  if (port->ring.held()) [[unlikely]]
+    return false;
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
-  if (vci_of_lane(lane).backlogged.load(std::memory_order_acquire)) [[unlikely]] return false;
+  if (vci_of_lane(lane).backlogged.load(std::memory_order_acquire)) [[unlikely]]
+    return false;
   const RecordHead head{context, comm.rank, tag, RecordKind::eager, static_cast<std::uint16_t>(lane)};
-  if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]] return false;
+  if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]]
+    return false;
   peer->ring_doorbell(port->vci);
   return true;
 }
 
-/// A message to the own process on a plain communicator. Out of line, so that the path to another process keeps its registers.
+/// A message to the own process on a plain communicator. Out of line, so that the path to another process keeps its
+/// registers.
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+[[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
+                                        Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
   if (try_send_self(guard, buffer, count, type, {comm.outbox | static_cast<ContextId>(space), comm.rank, tag}, mode))
     return &completed_send;
@@ -199,23 +222,26 @@ template <Space space, SendMode mode>
 }
 
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_slowly(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+[[gnu::noinline]] Request* send_slowly(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
+                                       Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_to_node(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+[[gnu::noinline]] Request* send_to_node(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
+                                        Comm& comm) noexcept {
   // On a plain communicator both ends have the same lane.
-  if (try_send(buffer, count, type, comm.peers->process(dest), comm.vci, comm.outbox | static_cast<ContextId>(space), tag, comm,
-               comm.vci, mode)) [[likely]]
+  if (try_send(buffer, count, type, comm.peers->process(dest), comm.vci, comm.outbox | static_cast<ContextId>(space),
+               tag, comm, comm.vci, mode)) [[likely]]
     return &completed_send;
   return send_slowly<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
 /// With endpoints, or with lanes that hints chose.
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_routed(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+[[gnu::noinline]] Request* send_routed(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
+                                       Comm& comm) noexcept {
   const Address to = route_of(comm, dest, tag, space);
   const unsigned lane = space == Space::user ? comm.send_lane(tag) : comm.vci;
   const ContextId context = (comm.outbox + 2 * ContextId{to.index}) | static_cast<ContextId>(space);
@@ -225,15 +251,18 @@ template <Space space, SendMode mode>
     if (try_send_self(guard, buffer, count, type, {context, comm.rank, tag}, mode)) return &completed_send;
     return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
   }
-  if (try_send(buffer, count, type, to.process, to.vci, context, tag, comm, lane, mode)) [[likely]] return &completed_send;
+  if (try_send(buffer, count, type, to.process, to.vci, context, tag, comm, lane, mode)) [[likely]]
+    return &completed_send;
   VciGuard guard(vci);
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
-  if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
-  if (!comm.plain) [[unlikely]] return send_routed<space, mode>(buffer, count, type, dest, tag, comm);
+  if (dest == MPI_PROC_NULL) [[unlikely]]
+    return &completed_send;
+  if (!comm.plain) [[unlikely]]
+    return send_routed<space, mode>(buffer, count, type, dest, tag, comm);
   if (comm.peers->process(dest) != runtime.self) return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
   return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
 }
@@ -246,18 +275,22 @@ Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, in
 
 Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, Space space,
                SendMode mode) noexcept {
-  if (space == Space::collective) return send<Space::collective, SendMode::standard>(buffer, count, type, dest, tag, comm);
-  if (mode == SendMode::synchronous) return send<Space::user, SendMode::synchronous>(buffer, count, type, dest, tag, comm);
-  return send<Space::user, SendMode::standard>(buffer, count, type, dest, tag, comm);  // ready: the receive is there, nothing to gain
+  if (space == Space::collective)
+    return send<Space::collective, SendMode::standard>(buffer, count, type, dest, tag, comm);
+  if (mode == SendMode::synchronous)
+    return send<Space::user, SendMode::synchronous>(buffer, count, type, dest, tag, comm);
+  return send<Space::user, SendMode::standard>(buffer, count, type, dest, tag,
+                                               comm);  // ready: the receive is there, nothing to gain
 }
 
 Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
                Space space) noexcept {
-  if (dest == MPI_PROC_NULL) [[unlikely]] return &completed_send;
+  if (dest == MPI_PROC_NULL) [[unlikely]]
+    return &completed_send;
   const Address to = route_of(comm, dest, tag, space);
   const bool own = to.process == runtime.self && &vci_of_lane(to.vci) == &guard.vci();
-  if (!own && try_send(buffer, count, type, to.process, to.vci, context_of(comm, dest, space), tag, comm, guard.vci().index,
-                       SendMode::standard)) [[likely]]
+  if (!own && try_send(buffer, count, type, to.process, to.vci, context_of(comm, dest, space), tag, comm,
+                       guard.vci().index, SendMode::standard)) [[likely]]
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
 }
@@ -265,28 +298,27 @@ Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& t
 int refuse_wildcards(const Comm& comm, int source, int tag) noexcept {
   if (!comm.routing || !comm.routing->spread || (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG)) return MPI_SUCCESS;
   return error(source == MPI_ANY_SOURCE ? MPI_ERR_RANK : MPI_ERR_TAG,
-               "%s on communicator %s, which was made with mpi_assert_no_any_source and mpi_assert_no_any_tag: its messages are spread "
+               "%s on communicator %s, which was made with mpi_assert_no_any_source and mpi_assert_no_any_tag: its "
+               "messages are spread "
                "over the VCIs by source and tag; name both, or make the communicator without these hints",
                source == MPI_ANY_SOURCE ? "MPI_ANY_SOURCE" : "MPI_ANY_TAG", *comm.name ? comm.name : "(unnamed)");
 }
 
 namespace proto {
 
-void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
-  receive.source = source;
-  receive.tag = tag;
-  receive.bytes = static_cast<MPI_Count>(bytes < receive.capacity ? bytes : receive.capacity);
-  if (bytes > receive.capacity) [[unlikely]] {
-    const Comm* comm = receive.comm && !receive.comm->is(Kind::freed) ? receive.comm : nullptr;
-    if (comm && comm->stands_for) comm = comm->stands_for;
-    receive.fail(error(MPI_ERR_TRUNCATE,
-                          "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
-                          static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
-                          static_cast<unsigned long long>(receive.capacity)));
-  }
+void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
+  receive.bytes = static_cast<MPI_Count>(receive.capacity);
+  const Comm* comm = receive.comm && !receive.comm->is(Kind::freed) ? receive.comm : nullptr;
+  if (comm && comm->stands_for) comm = comm->stands_for;
+  receive.fail(error(
+      MPI_ERR_TRUNCATE,
+      "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
+      static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
+      static_cast<unsigned long long>(receive.capacity)));
 }
 
-void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept {
+void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source,
+             int tag) noexcept {
   const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
   if (receive.datatype->contiguous) {
     if (n) std::memcpy(static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb, data, n);
@@ -316,7 +348,8 @@ inline void match_or_post(Vci& vci, VciGuard& guard, Request& receive) noexcept 
 }
 
 template <Space space>
-inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
+inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag,
+                        Comm& comm) noexcept {
   Request* r = guard.vci().requests.allocate(&guard.vci());  // its status is set when the message comes
   r->state.store(Request::active, std::memory_order_relaxed);
   fill(*r, Request::Type::recv, buffer, count, type, source, tag, comm, space, SendMode::standard);
@@ -327,7 +360,8 @@ inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype
 }  // namespace
 
 /// Where messages spread by source and tag, a receive must name both.
-[[gnu::noinline]] Request* receive_spread(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
+[[gnu::noinline]] Request* receive_spread(void* buffer, MPI_Count count, Datatype& type, int source, int tag,
+                                          Comm& comm) noexcept {
   const int refused = refuse_wildcards(comm, source, tag);
   VciGuard guard(vci_of_lane(refused ? comm.vci : comm.receive_lane(source, tag)));
   if (!refused) return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
@@ -337,16 +371,61 @@ inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype
   return failed;
 }
 
-Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
-  if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
-  if (comm.routing && comm.routing->spread) [[unlikely]] return receive_spread(buffer, count, type, source, tag, comm);
+[[gnu::noinline]] static Request* irecv_slowly(void* buffer, MPI_Count count, Datatype& type, int source, int tag,
+                                               Comm& comm) noexcept {
+  if (source == MPI_PROC_NULL) return &completed_null_receive;
+  if (comm.routing && comm.routing->spread) return receive_spread(buffer, count, type, source, tag, comm);
   VciGuard guard(home_vci(comm));
   return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
 }
 
+/// \pre the home VCI is held; released at the end
+[[gnu::noinline]] static Request* irecv_held(void* buffer, MPI_Count count, Datatype& type, int source, int tag,
+                                             Comm& comm) noexcept {
+  VciGuard guard(home_vci(comm), VciGuard::Adopt{});
+  return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
+}
+
+// The common receive is posted here without a call, so that nothing has to be saved: where one would be needed, all is
+// done there.
+Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
+  Vci* vci = detail::lane_table[comm.vci].load(std::memory_order_acquire);  // pairs with open_lane
+  if (source != MPI_PROC_NULL && !comm.routing && type.builtin && vci && VciGuard::try_hold(*vci)) [[likely]] {
+    match::PostedBin* bin = vci->matcher.posted_bin({own_context(comm, Space::user), source, tag});
+    if (!bin || vci->matcher.unexpected() || !vci->requests.stocked()) [[unlikely]]
+      return irecv_held(buffer, count, type, source, tag, comm);
+    VciGuard guard(*vci, VciGuard::Adopt{});
+    Request* r = vci->requests.allocate(vci);
+    r->state.store(Request::active, std::memory_order_relaxed);
+    fill(*r, Request::Type::recv, buffer, count, type, source, tag, comm, Space::user, SendMode::standard);
+    vci->matcher.post(*r, *bin);
+    return r;
+  }
+  return irecv_slowly(buffer, count, type, source, tag, comm);
+}
+
+int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+  Request* request;
+  if (source == MPI_PROC_NULL || (comm.routing && comm.routing->spread)) [[unlikely]] {
+    request = irecv(buffer, count, type, source, tag, comm);
+  } else {
+    VciGuard guard(home_vci(comm));
+    Vci& vci = guard.vci();
+    if (vci.matcher.unexpected()) {
+      auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival({own_context(comm, Space::user), source, tag}));
+      if (message &&
+          proto::take_at_once(guard, *message, buffer, static_cast<std::uint64_t>(count) * type.size, type, status))
+        return MPI_SUCCESS;
+    }
+    request = receive<Space::user>(guard, buffer, count, type, source, tag, comm);
+  }
+  return wait(request, status);
+}
+
 Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,
                Space space) noexcept {
-  if (source == MPI_PROC_NULL) [[unlikely]] return &completed_null_receive;
+  if (source == MPI_PROC_NULL) [[unlikely]]
+    return &completed_null_receive;
   return space == Space::user ? receive<Space::user>(guard, buffer, count, type, source, tag, comm)
                               : receive<Space::collective>(guard, buffer, count, type, source, tag, comm);
 }
@@ -366,10 +445,12 @@ void start_send(VciGuard& guard, Request& send) noexcept {
   }
 }
 
-Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag, Comm& comm,
-                        SendMode mode) noexcept {
+Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
+                        Comm& comm, SendMode mode) noexcept {
   const bool sends = type == Request::Type::persistent_send;
-  VciGuard guard(vci_of_lane(peer < 0 && sends ? comm.vci : sends ? comm.send_lane(tag) : comm.receive_lane(peer, tag)));
+  VciGuard guard(vci_of_lane(peer < 0 && sends ? comm.vci
+                             : sends           ? comm.send_lane(tag)
+                                               : comm.receive_lane(peer, tag)));
   Request* request = new_request(guard.vci(), type, &comm);
   fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
   request->special = request->persistent = true;

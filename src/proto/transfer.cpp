@@ -175,7 +175,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
       offer.vci = vci.index;
     }
   }
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, send.lane};
+  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, lane_of(send)};
   push_or_queue(guard, peer, to.vci, head, &offer, sizeof offer);
 }
 
@@ -196,7 +196,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
   }
   if (offer.process == runtime.self) t->mapped = reinterpret_cast<const std::byte*>(offer.address);  // another endpoint
   else if (offer.heap) t->mapped = t->peer->heap_address(offer.heap);
-  Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), t->to, t->bytes, 0, runtime.self, receive.lane};
+  Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), t->to, t->bytes, 0, runtime.self, lane_of(receive)};
   RecordHead head{0, 0, 0, RecordKind::accept, 0};
   if (t->mapped || (offer.address && t->peer->cma_works())) {
     t->piece = step_bytes;

@@ -35,5 +35,6 @@ bool sleep_on_network(std::uint32_t ticket, std::uint32_t bits, long limit_ns) n
 
 Backlog* make_backlog() noexcept;
 void destroy_backlog(Backlog* backlog) noexcept;
+void free_spares(Vci& vci) noexcept;
 
 }  // namespace heddle::proto

@@ -67,7 +67,6 @@ struct Request : Object, match::Posted {
   Datatype* datatype = nullptr;  ///< referenced while the operation runs, or for the life of a persistent request
   std::uint64_t capacity = 0;    ///< bytes: of the message (send), of the buffer (receive)
   int peer = 0;
-  std::uint16_t lane = 0;        ///< of this endpoint, for replies (the communicator may be freed before the message moves)
   std::uint8_t mode = 0;         ///< SendMode
   Transfer* transfer = nullptr;  ///< of a rendezvous under way
   Request* next = nullptr;       ///< in the VCI's free or ready list

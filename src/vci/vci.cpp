@@ -89,6 +89,7 @@ void stop_vcis() noexcept {
     if (!vci) continue;
     proto::destroy_network(*vci);
     proto::destroy_backlog(vci->backlog);
+    proto::free_spares(*vci);
     delete vci;
   }
   pool_used.store(0, std::memory_order_relaxed);
@@ -102,7 +103,7 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept {
   vci.moving.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool progress(VciGuard& guard) noexcept {
+bool progress(VciGuard& guard, const Request* awaited) noexcept {
   Vci& vci = guard.vci();
   bool worked = false;
   for (int i = 0; i < records_per_step; ++i) {
@@ -111,6 +112,7 @@ bool progress(VciGuard& guard) noexcept {
     proto::handle_record(guard, *reinterpret_cast<Record*>(line));
     vci.ring.pop();
     worked = true;
+    if (awaited && awaited->is_done()) break;
   }
   const bool network = vci.net.load(std::memory_order_relaxed);
   if (network) worked |= proto::poll_network(guard);

@@ -22,6 +22,7 @@ struct Net;  // this VCI's part of the network (proto/net_state.hpp)
 
 namespace proto {
 struct Backlog;  // records that found a full ring, and what keeps them in order (proto/backlog.cpp)
+struct Unexpected;
 }
 
 /// Requests of one VCI: taken under the VCI's lock, given back by anyone without it.
@@ -39,6 +40,9 @@ class RequestCache {
     request->kind.store(Kind::request, std::memory_order_relaxed);
     return request;
   }
+
+  /// True when the next `allocate` need not ask for memory.
+  [[nodiscard]] bool stocked() const noexcept { return free_; }
 
   /// From any thread. The request's memory stays a Request for ever, so a stale handle is detected.
   void release(Request* request) noexcept {
@@ -86,6 +90,8 @@ class Vci {
   Request* ready_tail = nullptr;
   std::uint64_t unexpected_bytes = 0;  ///< payload kept for messages that nobody asked for yet
   bool holding = false;                ///< senders were asked to keep payloads
+  proto::Unexpected* spare = nullptr;  ///< nodes of small unexpected messages, to be used again
+  unsigned spares = 0;
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
 
   /// A hint, without the lock: there is something for `progress` to do.
@@ -120,10 +126,15 @@ class [[nodiscard]] VciGuard {
 };
 
 /// Does a bounded amount of the VCI's outstanding work: arrived records, refused records, copies, continuations. True if there was any.
-bool progress(VciGuard& guard) noexcept;
+/// \param awaited stops taking in messages when this request is complete: the rest stays in the ring, in order, instead of being copied
+///        into the store of unexpected messages
+bool progress(VciGuard& guard, const Request* awaited = nullptr) noexcept;
 
 /// One step on every VCI in use, with try-locks, beginning after the one where the last such round began. True if there was any work.
 bool progress_all() noexcept;
+
+/// The lane of an operation at this end, for replies: its communicator may be freed before the message moves.
+inline std::uint16_t lane_of(const Request& request) noexcept { return static_cast<std::uint16_t>(request.vci->index); }
 
 /// Calls `visit` with each VCI in use.
 template <typename Visit>
@@ -141,14 +152,14 @@ inline bool poll(Vci& vci) noexcept {
 
 /// `poll` for a thread that waits on `vci`: after every 32 steps that found work, one on every VCI. A VCI that is never out of
 /// work would otherwise keep its waiter from ever looking at the others.
-inline bool poll_fairly(Vci& vci) noexcept {
+inline bool poll_fairly(Vci& vci, const Request* awaited) noexcept {
   if constexpr (ablation::built)
     if (ablation::off.progress) return progress_all();
   if (!vci.has_work() || !VciGuard::try_hold(vci)) return false;
   bool look_around;
   {
     VciGuard guard(vci, VciGuard::Adopt{});
-    if (!progress(guard)) return false;
+    if (!progress(guard, awaited)) return false;
     look_around = ++vci.busy_steps % 32 == 0;
   }
   if (look_around) [[unlikely]] progress_all();
@@ -159,9 +170,9 @@ inline bool poll_fairly(Vci& vci) noexcept {
 inline Vci& vci_of_lane(unsigned lane) noexcept;
 
 namespace detail {
-extern std::atomic<Vci*> lane_table[64];
-extern std::atomic<Vci*> pool_table[64];  ///< by VCI index; null: not used yet
-extern std::atomic<unsigned> pool_used;   ///< VCIs below this index may exist
+[[gnu::visibility("hidden")]] extern std::atomic<Vci*> lane_table[64];
+[[gnu::visibility("hidden")]] extern std::atomic<Vci*> pool_table[64];  ///< by VCI index; null: not used yet
+[[gnu::visibility("hidden")]] extern std::atomic<unsigned> pool_used;   ///< VCIs below this index may exist
 Vci& open_lane(unsigned lane) noexcept;
 }  // namespace detail
 

@@ -25,8 +25,8 @@ class Waiter {
 
   /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
   template <typename Done>
-  void step(Vci* vci, Done&& done) noexcept {
-    if (vci ? poll_fairly(*vci) : progress_all()) {
+  void step(Vci* vci, Done&& done, const Request* awaited = nullptr) noexcept {
+    if (vci ? poll_fairly(*vci, awaited) : progress_all()) {
       idle_ = 0;
       return;
     }
@@ -65,16 +65,17 @@ class Waiter {
 };
 
 /// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
+/// \param awaited the one request that `done` asks about, if so (see `progress`)
 template <typename Done>
-inline void wait_until(Vci* vci, Done&& done) noexcept {
+inline void wait_until(Vci* vci, Done&& done, const Request* awaited = nullptr) noexcept {
   if (done()) return;
   Waiter waiter;
-  do waiter.step(vci, done);
+  do waiter.step(vci, done, awaited);
   while (!done());
 }
 
 namespace detail {
-alignas(sync::cache_line) extern std::atomic<std::uint32_t> sleepers_everywhere;  ///< that wait for something of any VCI
+[[gnu::visibility("hidden")]] alignas(sync::cache_line) extern std::atomic<std::uint32_t> sleepers_everywhere;  ///< that wait for something of any VCI
 void wake_slowly(Vci& vci) noexcept;
 }
 /// Wakes this process's own threads that wait for something of this VCI: after completing it.
