@@ -59,6 +59,25 @@ int tree_bcast(Comm& comm, Space space, int tag, const Group& group, int me, voi
   return first_error;
 }
 
+/// What all members of `group` want, told to all of them: up the same tree, and down again.
+int tree_agree(Comm& comm, Space space, int tag, const Group& group, int me, RoutingWish& wish) noexcept {
+  const int n = group.size;
+  const auto peer = [&](int r) { return rank_of_member(*comm.group, group.member(r)); };
+  int first_error = MPI_SUCCESS;
+  for (int mask = 1; mask < n && !(me & mask); mask <<= 1) {
+    if (me + mask >= n) continue;
+    RoutingWish theirs;
+    const int code = recv(&theirs, sizeof theirs, bytes(), peer(me + mask), tag, comm, space);
+    if (!code) wish |= theirs;
+    else if (!first_error) first_error = code;
+  }
+  // Those above get theirs even when one below cannot be reached.
+  if (me != 0)
+    if (const int code = send(&wish, sizeof wish, bytes(), peer(me & (me - 1)), tag, comm, space)) return code;
+  if (const int code = tree_bcast(comm, space, tag, group, me, &wish, sizeof wish)) return code;
+  return first_error;
+}
+
 /// MPI_SUCCESS when every member of `group` is one of `parent`'s.
 int check_subgroup(const Comm& parent, const Group& group) noexcept {
   if (same_members(*parent.group, group)) return MPI_SUCCESS;
@@ -238,15 +257,22 @@ int comm_create_from_group(const Group& group, const char* string_tag, Info* inf
   }
   int tag = 0;
   CreationSpace space(group, string_tag, &tag);
-  ContextId id = group.rank == 0 ? new_context_id(group.width()) : 0;
-  if (const int code = tree_bcast(space.comm(), Space::user, tag, group, group.rank, &id, sizeof id)) return code;
-  if (!id) return out_of_contexts();
+  // There is no parent whose traffic could say who hints at what: one more way up the tree than the id alone would need.
+  RoutingWish agreed = routing_wish(info, nullptr);
+  if (group.rank == 0) agreed.id = new_context_id(group.width());
+  if (const int code = tree_agree(space.comm(), Space::user, tag, group, group.rank, agreed)) return code;
+  if (!agreed.id) return out_of_contexts();
   Group* members = clone_group(group);
   if (!members) return out_of_memory();
-  *out = make_comm(id, members, members->rank);
-  if (!*out) return out_of_memory();
-  (*out)->errhandler.set(errhandler);
-  take_hints(**out, info);
+  Comm* comm = make_comm(agreed.id, members, members->rank);
+  if (!comm) return out_of_memory();
+  comm->errhandler.set(errhandler);
+  take_hints(*comm, info);
+  if (const int code = apply_routing(*comm, agreed, info)) return discard(comm, code);
+  if (needs_lanes(agreed))
+    if (const int code = gather_lanes(*comm, wanted_lane(info, nullptr))) return discard(comm, code);
+  if (comm->routing) show_routing(*comm);
+  *out = comm;
   return MPI_SUCCESS;
 }
 

@@ -16,6 +16,14 @@ struct RoutingWish {
   std::uint64_t refused = 0;      ///< assertions that somebody does not make
   std::uint64_t lanes = 0;        ///< lanes that somebody asked to receive in
   std::uint64_t undecided = 0;    ///< not 0: somebody asked for none
+
+  RoutingWish& operator|=(const RoutingWish& other) noexcept {
+    id |= other.id;
+    refused |= other.refused;
+    lanes |= other.lanes;
+    undecided |= other.undecided;
+    return *this;
+  }
 };
 
 /// What `info` (may be nullptr) asks for on a copy of `parent` (nullptr: there is none, or nothing is inherited).

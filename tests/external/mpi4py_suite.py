@@ -58,7 +58,7 @@ def main():
     os.environ["LD_LIBRARY_PATH"] = os.path.join(build, "lib")
     os.chdir(source)
     print("+", *command, flush=True)
-    os.execv(command[0], command)
+    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":

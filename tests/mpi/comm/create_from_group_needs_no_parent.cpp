@@ -52,7 +52,7 @@ int main() {
   }
   if (w.size > 2 && w.rank < 3) {
     const auto make = [&](int first) {
-      const int members[] = {first, 2};
+      const int members[] = {2, first};
       MPI_Group pair;
       MPI_Comm comm;
       MPI_Group_incl(world, 2, members, &pair);
@@ -61,9 +61,9 @@ int main() {
       return comm;
     };
     MPI_Comm one = MPI_COMM_NULL, zero = MPI_COMM_NULL;
-    if (w.rank == 0) {  // the leader: it has told rank 2, and does not wait for it
-      zero = make(0);
+    if (w.rank == 0) {  // what it has to say to rank 2 comes, nearly always, before what rank 1 has to say
       MPI_Send(nullptr, 0, MPI_INT, 1, 5, MPI_COMM_WORLD);
+      zero = make(0);
     } else if (w.rank == 1) {
       MPI_Recv(nullptr, 0, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       one = make(1);
@@ -75,7 +75,7 @@ int main() {
       if (*comm == MPI_COMM_NULL) continue;
       int in = w.rank, all = -1;
       MPI_Allreduce(&in, &all, 1, MPI_INT, MPI_SUM, *comm);
-      CHECK_EQ(all, comm == &one ? 3 : 2);
+      CHECK_EQ(all, comm == &one ? 3 : 2);  // 1 + 2, 0 + 2
       MPI_Comm_free(comm);
     }
   }

@@ -106,6 +106,8 @@ int main() {
       info_of({{"vci", "not a number"}}),
       w.rank == 0 ? info_of({no_tag, no_source, {"vci", "2"}}) : MPI_INFO_NULL,  // not what all want
   };
+  MPI_Group world;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
   for (MPI_Info info : infos) {
     MPI_Comm comm, again, later;
     MPI_Request request;
@@ -118,9 +120,20 @@ int main() {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     use(w, later);
     MPI_Info_free(&inherit);
-    for (MPI_Comm* made : {&comm, &again, &later}) MPI_Comm_free(made);
+    // The same without a parent.
+    MPI_Comm alone;
+    CHECK_OK(MPI_Comm_create_from_group(world, "of a group", info, MPI_ERRORS_RETURN, &alone));
+    use(w, alone);
+    for (MPI_Comm made : {comm, alone}) {
+      int flag = 0;
+      MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+      const bool spread = info == infos[1] || info == infos[6] || (w.size == 1 && info == infos[8]);
+      CHECK_CLASS(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, made, &flag, MPI_STATUS_IGNORE), spread ? MPI_ERR_RANK : MPI_SUCCESS);
+    }
+    for (MPI_Comm* made : {&comm, &again, &later, &alone}) MPI_Comm_free(made);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
   }
+  MPI_Group_free(&world);
   // Overtaking allowed: everything arrives, in whatever order.
   MPI_Info free_order = info_of({overtaking, no_tag, no_source});
   MPI_Comm comm;
