@@ -62,6 +62,7 @@ void handle_record(VciGuard& guard, Record& record) noexcept {
     case RecordKind::accept: return handle_accept(guard, read<Accept>(record));
     case RecordKind::pull: return handle_pull(guard, read<Accept>(record));
     case RecordKind::data: return handle_data(guard, record);
+    case RecordKind::placed: return handle_placed(guard, read<DataFor>(record));
     case RecordKind::finished: return handle_finished(guard, read<RequestToken>(record));
     default: break;  // the network's own records do not come here
   }

@@ -133,7 +133,7 @@ bool stream_step(VciGuard& guard, Transfer& t, bool& finished) noexcept {
   while (t.moved < t.bytes && link.posted < stream_frames && !link.head) {
     const std::uint64_t n = t.bytes - t.moved < room ? t.bytes - t.moved : room;
     std::byte* to = append(guard, link, {0, 0, 0, RecordKind::data, 0}, n + sizeof(DataFor));
-    const DataFor whose{t.other};
+    const DataFor whose{t.other, t.moved};
     std::memcpy(to, &whose, sizeof whose);
     pack(send.buffer, send.count, *send.datatype, t.cursor, to + sizeof whose, n);
     flush_link(guard, link);

@@ -22,18 +22,23 @@ struct Move;
 /// A large message under way, at either end; or, with `stream`, the bytes that one end sends and the other unpacks.
 struct Transfer {
   bool streams = false;           ///< this end pushes `data` records
-  bool shared_claims = false;     ///< pieces are claimed from `copy`; otherwise this end copies alone
+  bool shared_claims = false;     ///< pieces are claimed from `copy`; otherwise one end moves all
+  bool told = false;              ///< `finished` was sent (receiver), or has come while pieces were under way (sender)
   Request* request = nullptr;
   shm::Peer* peer = nullptr;
   std::uint16_t lane = 0;         ///< of the other end, for `finished` and `data`
   RequestToken other = 0;
   std::uint64_t bytes = 0;        ///< to move
-  std::uint64_t piece = 0;
-  std::uint64_t at = 0;           ///< the piece to copy next
-  std::uint64_t moved = 0;        ///< streamed so far
+  std::uint64_t piece = 0;        ///< bytes to claim at once
+  std::uint64_t at = 0, end = 0;  ///< of what this end has claimed
+  std::uint64_t moved = 0;        ///< bytes in place (receiver), out of this end's hands (sender)
+  std::uint64_t own = 0;          ///< that the receiver copied by itself
+  std::uint64_t unsaid = 0;       ///< bytes that the sender placed by itself and has not told the receiver of
+  std::int64_t since = 0;         ///< nanoseconds, when the other end was last seen at it; 0: just now
   std::uint64_t from = 0, to = 0; ///< addresses, each in its own process
   const std::byte* mapped = nullptr;  ///< the source, mapped here
   shm::SharedCopy* copy = nullptr;
+  std::uint64_t stamp = 0;        ///< of this message in `copy`
   int own_copy = -1;              ///< index of `copy` when it is ours to give back
   PackCursor cursor;
   net::Move* net = nullptr;       ///< of a message through the network; `peer` is null then
@@ -103,6 +108,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
 void handle_accept(VciGuard& guard, const Accept& accept) noexcept;
 void handle_pull(VciGuard& guard, const Accept& accept) noexcept;
 void handle_data(VciGuard& guard, const Record& record) noexcept;
+void handle_placed(VciGuard& guard, const DataFor& placed) noexcept;
 void handle_finished(VciGuard& guard, RequestToken token) noexcept;
 /// Announces a message by an offer.
 void send_offer(VciGuard& guard, Request& send) noexcept;

@@ -1,12 +1,19 @@
 // Rendezvous: a large message waits for its receive, then moves by the best way both ends have.
 //
-//   sender                                   receiver
-//   offer {address, bytes, heap, copy} ----> matched
-//                                            mapped heap: copies alone ------------------> finished
-//                                            CMA: accept ------------------------------->  (sender helps: both claim pieces)
-//                                                 copies pieces                            the one that places the last byte
-//                                                                                          sends finished to the other
-//                                            neither: pull -----------------------------> data … data (packed, in order)
+//   sender                                          receiver
+//   offer {address, bytes, heap, copy} -----------> matched
+//                                                   mapped heap, other endpoint: copies alone -----> finished
+//                                                   CMA, both blocks: accept ---------------------> (the sender claims pieces)
+//   claims pieces, pushes them: data ... data ----> places them; where the sender does not turn up, claims pieces too
+//                                                   and copies them (CMA) -------------------------> finished
+//   the ring is full and nobody drains it:
+//   places the piece itself (CMA): placed --------> counts
+//                                                   CMA, receive buffer is not one block: copies alone -> finished
+//                                                   neither: pull --------------------------------> data ... data (packed, in order)
+//
+// While both ends are at it, two copies in cache, one by each, are faster than one that the kernel makes page by page.
+#include <time.h>
+
 #include <new>
 
 #include "proto/net.hpp"
@@ -17,10 +24,25 @@
 namespace heddle::proto {
 namespace {
 
-HEDDLE_PARAM_SIZE(share_from, "HEDDLE_SHARE_COPY", 32 << 10, "smallest message that sender and receiver copy together");
 HEDDLE_PARAM_SIZE(data_size, "HEDDLE_DATA", 8 << 10, "bytes of each record when a large message goes through the ring");
 
 constexpr std::uint64_t step_bytes = 256 << 10;  ///< bounds one step of the progress engine
+constexpr std::uint64_t piece_bytes = 64 << 10;  ///< that one end claims at once
+constexpr std::int64_t sender_patience = 20'000;   ///< nanoseconds of a full ring before the sender places a piece by itself
+constexpr std::int64_t receiver_patience = 4'000;  ///< nanoseconds without data before the receiver copies a piece by itself
+
+std::int64_t now_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
+}
+
+/// True when the other end was not seen for `patience`. The clock starts with the first question.
+bool waited_for(Transfer& t, std::int64_t patience) noexcept {
+  const std::int64_t now = now_ns();
+  if (!t.since) t.since = now;
+  return now - t.since >= patience;
+}
 
 void link(Vci& vci, Transfer& t) noexcept {
   // A ring of transfers, so that each gets its turn.
@@ -52,6 +74,14 @@ void send_finished(VciGuard& guard, const Transfer& t) noexcept {
   push_or_queue(guard, *t.peer, t.lane, head, &t.other, sizeof t.other);
 }
 
+/// Counts bytes that are in place at the receiver; ends the message with the last.
+void placed(VciGuard& guard, Transfer& t, std::uint64_t n) noexcept {
+  t.moved += n;
+  if (t.moved < t.bytes) return;
+  if (t.own && !t.told) send_finished(guard, t);
+  finish_transfer(guard, t);
+}
+
 /// The receiver's copy of `n` bytes at packed offset `at`, from the sender's memory.
 bool fetch(Transfer& t, std::uint64_t at, std::uint64_t n) noexcept {
   Request& r = *t.request;
@@ -71,60 +101,106 @@ bool fetch(Transfer& t, std::uint64_t at, std::uint64_t n) noexcept {
   return true;
 }
 
-/// Takes the next piece of a message that both ends copy. Relaxed: the claim orders nothing, each piece is copied by one end.
-std::uint64_t claim(Transfer& t) noexcept { return t.copy->claimed.fetch_add(t.piece, std::memory_order_relaxed); }
-
-/// Copies the piece at `t.at`. An end claims its next piece *before* it counts the one it has copied: when the count is full
-/// nobody claims any more, and the sender may reuse the counters.
-void copy_step(VciGuard& guard, Transfer& t) noexcept {
-  const bool receiver = t.request->type == Request::Type::recv || t.request->type == Request::Type::persistent_recv;
-  const std::uint64_t at = t.at;
-  const std::uint64_t n = t.bytes - at < t.piece ? t.bytes - at : t.piece;
-  const bool moved = receiver ? fetch(t, at, n)
-                              : shm::cma_write(t.peer->pid, t.to + at, reinterpret_cast<const void*>(t.from + at), n);
-  if (!moved)
-    sys::fatal("copying %llu bytes %s rank %u failed: the buffer is not accessible memory, or the process is gone",
-               static_cast<unsigned long long>(n), receiver ? "from" : "to", t.peer->process);
-  bool last;
-  if (t.shared_claims) {
-    t.at = claim(t);
-    // Release orders our bytes before the count; acquire makes the other end's bytes ours when the count is full.
-    last = t.copy->copied.fetch_add(n, std::memory_order_acq_rel) + n == t.bytes;
-  } else {
-    t.at = at + n;
-    last = t.at == t.bytes;
-  }
-  if (last) {
-    send_finished(guard, t);
-    finish_transfer(guard, t);
-  } else if (t.at >= t.bytes) {
-    unlink(guard.vci(), t);  // the other end has the last piece, and tells when it is in place
-  }
+[[noreturn]] void copying_failed(const Transfer& t, std::uint64_t bytes, bool receiver) noexcept {
+  sys::fatal("copying %llu bytes %s rank %u failed: the buffer is not accessible memory, or the process is gone",
+             static_cast<unsigned long long>(bytes), receiver ? "from" : "to", t.peer->process);
 }
 
-/// Pushes the next `data` records of a message that the receiver cannot reach. True when all are out.
+/// The receiver copies alone, a piece a step.
+bool copy_step(VciGuard& guard, Transfer& t) noexcept {
+  const std::uint64_t n = t.bytes - t.moved < t.piece ? t.bytes - t.moved : t.piece;
+  if (!fetch(t, t.moved, n)) copying_failed(t, n, true);
+  t.moved += n;
+  if (t.moved == t.bytes) {
+    send_finished(guard, t);
+    finish_transfer(guard, t);
+  }
+  return true;
+}
+
+/// The receiver of a message in pieces: copies one where the sender does not. Claims are relaxed: they order nothing, each piece is moved by
+/// one end, and `data`, `placed` and `finished` say when it is in place.
+bool claim_step(VciGuard& guard, Transfer& t) noexcept {
+  std::uint64_t claimed = t.copy->claimed.load(std::memory_order_relaxed);
+  const std::uint64_t at = claimed & shm::SharedCopy::bytes_mask;
+  if (claimed >> shm::SharedCopy::stamp_at != t.stamp || at >= t.bytes) {
+    // The sender has the rest. What this end copied is in place, and the sender waits to hear that.
+    unlink(guard.vci(), t);
+    if (t.own && !t.told) send_finished(guard, t);
+    t.told = true;
+    return false;
+  }
+  if (!waited_for(t, receiver_patience)) return false;
+  if (!t.copy->claimed.compare_exchange_strong(claimed, claimed + t.piece, std::memory_order_relaxed)) return true;
+  const std::uint64_t n = t.bytes - at < t.piece ? t.bytes - at : t.piece;
+  if (!fetch(t, at, n)) copying_failed(t, n, true);
+  t.own += n;
+  placed(guard, t, n);
+  return true;
+}
+
+/// The sender of a message in pieces claims the next. False when there is none left.
+bool claim(Transfer& t) noexcept {
+  t.at = t.copy->claimed.fetch_add(t.piece, std::memory_order_relaxed) & shm::SharedCopy::bytes_mask;
+  if (t.at >= t.bytes) return t.at = t.end = t.bytes, false;
+  t.end = t.bytes - t.at < t.piece ? t.bytes : t.at + t.piece;
+  return true;
+}
+
+/// The ring was full for long: whoever should drain it is busy elsewhere. The claimed piece goes straight into the receive buffer.
+void place_step(Transfer& t) noexcept {
+  const std::uint64_t n = t.end - t.at;
+  if (!shm::cma_write(t.peer->pid, t.to + t.at, reinterpret_cast<const void*>(t.from + t.at), n)) copying_failed(t, n, false);
+  t.at = t.end;
+  t.moved += n;
+  t.unsaid += n;
+}
+
+/// Tells the receiver of placed bytes; false when the ring has no room for that either.
+bool say_placed(shm::Port& port, Transfer& t) noexcept {
+  if (!t.unsaid) return true;
+  const DataFor what{t.other, t.unsaid};
+  if (!try_push(port, {0, 0, 0, RecordKind::placed, 0}, &what, sizeof what)) return false;
+  t.peer->ring_doorbell(port.vci);
+  t.unsaid = 0;
+  return true;
+}
+
+/// Pushes the next `data` records. True when something moved.
 bool data_step(VciGuard& guard, Transfer& t) noexcept {
   Request& send = *t.request;
   shm::Port& port = port_of(*t.peer, t.lane);
-  while (t.moved < t.bytes) {
-    const auto room = static_cast<std::uint64_t>(data_size.value() < 64 ? 64 : data_size.value());
-    std::uint64_t n = t.bytes - t.moved < room ? t.bytes - t.moved : room;
-    const std::uint64_t eager = limits.eager.load(std::memory_order_relaxed);
-    if (n > eager && eager >= 64) n = eager;
+  const auto most = static_cast<std::uint64_t>(data_size.value() < 64 ? 64 : data_size.value());
+  const std::uint64_t eager = limits.eager.load(std::memory_order_relaxed);
+  const std::uint64_t room = most > eager && eager >= 64 ? eager : most;
+  bool worked = false;
+  while (t.at < t.end || (t.shared_claims && claim(t))) {
+    const std::uint64_t n = t.end - t.at < room ? t.end - t.at : room;
     const std::uint32_t lines = lines_for(n + sizeof(DataFor));
-    const auto reservation = port.ring.reserve(lines);
-    if (!reservation.line) return false;
+    const auto reservation = port.ring.reserve(lines, port.ring.lines() / 8);  // the rest is for what others have to say
+    if (!reservation.line) {
+      if (!t.shared_claims || !waited_for(t, sender_patience)) return worked;
+      place_step(t);
+      if (t.moved < t.bytes) return true;
+      continue;
+    }
+    t.since = 0;
     auto* record = reinterpret_cast<Record*>(reservation.line);
     record->kind = RecordKind::data;
     record->bytes = static_cast<std::uint32_t>(n + sizeof(DataFor));
-    const DataFor to{t.other};
+    const DataFor to{t.other, t.at};
     std::memcpy(record->payload, &to, sizeof to);
-    pack(send.buffer, send.count, *send.datatype, t.cursor, record->payload + sizeof to, n);
+    if (t.from) std::memcpy(record->payload + sizeof to, reinterpret_cast<const void*>(t.from + t.at), n);
+    else pack(send.buffer, send.count, *send.datatype, t.cursor, record->payload + sizeof to, n);
     sync::RingProducer::publish(reservation, lines);
     t.peer->ring_doorbell(port.vci);
+    t.at += n;
     t.moved += n;
+    worked = true;
   }
-  finish_transfer(guard, t);
+  if (!say_placed(port, t)) return worked;
+  if (t.moved == t.bytes || t.told) finish_transfer(guard, t);
+  else unlink(guard.vci(), t);  // until the receiver has copied what it claimed
   return true;
 }
 
@@ -165,12 +241,13 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
     t->from = offer.address = reinterpret_cast<std::uint64_t>(bytes);
     offer.heap = shm::heap_offset_of(bytes, send.capacity);
     Vci& vci = guard.vci();
-    if (!offer.heap && to.process != runtime.self && send.capacity >= static_cast<std::uint64_t>(share_from.value()) && vci.free_copies && peer.cma_works()) {
+    if (!offer.heap && to.process != runtime.self && vci.free_copies && peer.cma_works()) {
       t->own_copy = __builtin_ctzll(vci.free_copies);
       vci.free_copies &= vci.free_copies - 1;
       t->copy = shm::shared_copies(shm::region.base, vci.index) + t->own_copy;
-      t->copy->claimed.store(0, std::memory_order_relaxed);  // published with the offer
-      t->copy->copied.store(0, std::memory_order_relaxed);
+      t->stamp = ((t->copy->claimed.load(std::memory_order_relaxed) >> shm::SharedCopy::stamp_at) + 1) & 0xffff;
+      t->copy->claimed.store(t->stamp << shm::SharedCopy::stamp_at, std::memory_order_relaxed);  // published with the offer
+      offer.stamp = static_cast<std::uint32_t>(t->stamp);
       offer.copy = static_cast<std::uint32_t>(t->own_copy) + 1;
       offer.vci = vci.index;
     }
@@ -200,13 +277,11 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
   RecordHead head{0, 0, 0, RecordKind::accept, 0};
   if (t->mapped || (offer.address && t->peer->cma_works())) {
     t->piece = step_bytes;
-    if (!t->mapped && offer.copy && contiguous && t->bytes >= 16384) {  // less is left of a truncated one
-      // Two pieces for the smallest, more for larger ones, so that neither end waits long for the other's last.
-      t->piece = t->bytes <= (128 << 10) ? (t->bytes / 2 + 4095) & ~std::uint64_t{4095} : t->bytes <= (1 << 20) ? 64 << 10 : 128 << 10;
+    if (!t->mapped && offer.copy && contiguous) {
+      t->piece = accept.piece = piece_bytes;
       t->shared_claims = true;
       t->copy = shm::shared_copies(t->peer->region.base, offer.vci) + (offer.copy - 1);
-      t->at = claim(*t);  // before the sender knows: it cannot take everything and reuse the counters under us
-      accept.piece = t->piece;
+      t->stamp = offer.stamp;
       push_or_queue(guard, *t->peer, lane, head, &accept, sizeof accept);
     }
     link(guard.vci(), *t);
@@ -224,9 +299,8 @@ void handle_accept(VciGuard& guard, const Accept& accept) noexcept {
   t->to = accept.address;
   t->bytes = accept.bytes;
   t->piece = accept.piece;
-  t->shared_claims = true;
-  t->at = claim(*t);
-  if (t->at < t->bytes) link(guard.vci(), *t);
+  t->shared_claims = t->streams = true;
+  link(guard.vci(), *t);
 }
 
 void handle_pull(VciGuard& guard, const Accept& accept) noexcept {
@@ -234,7 +308,7 @@ void handle_pull(VciGuard& guard, const Accept& accept) noexcept {
   Transfer* t = send.transfer;
   t->other = accept.receiver;
   t->lane = static_cast<std::uint16_t>(accept.lane);
-  t->bytes = accept.bytes;
+  t->bytes = t->end = accept.bytes;
   t->streams = true;
   link(guard.vci(), *t);
 }
@@ -245,28 +319,37 @@ void handle_data(VciGuard& guard, const Record& record) noexcept {
   auto& receive = *reinterpret_cast<Request*>(to.receiver);
   Transfer& t = *receive.transfer;
   const std::uint64_t n = record.bytes - sizeof to;
-  unpack(receive.buffer, receive.count, *receive.datatype, t.cursor, record.payload + sizeof to, n);
-  t.moved += n;
-  if (t.moved == t.bytes) finish_transfer(guard, t);
+  if (t.shared_claims) {
+    std::memcpy(reinterpret_cast<void*>(t.to + to.at), record.payload + sizeof to, n);
+    t.since = 0;
+  } else {
+    unpack(receive.buffer, receive.count, *receive.datatype, t.cursor, record.payload + sizeof to, n);
+  }
+  placed(guard, t, n);
+}
+
+void handle_placed(VciGuard& guard, const DataFor& what) noexcept {
+  placed(guard, *reinterpret_cast<Request*>(what.receiver)->transfer, what.at);
 }
 
 void handle_finished(VciGuard& guard, RequestToken token) noexcept {
-  finish_transfer(guard, *reinterpret_cast<Request*>(token)->transfer);
+  Transfer& t = *reinterpret_cast<Request*>(token)->transfer;
+  if (t.streams && t.link.next) t.told = true;  // pieces of this end are still to go out
+  else finish_transfer(guard, t);
 }
 
 bool advance_transfers(VciGuard& guard) noexcept {
   Vci& vci = guard.vci();
   Transfer* t = vci.transfers;
   vci.transfers = t->link.next;
-  if (!t->streams) return copy_step(guard, *t), true;
-  if (t->net) {
+  if (t->net && t->streams) {
     bool finished = false;
     const bool moved = net::stream_step(guard, *t, finished);
     if (finished) finish_transfer(guard, *t);
     return moved;
   }
-  const std::uint64_t before = t->moved;
-  return data_step(guard, *t) || t->moved != before;
+  if (t->streams) return data_step(guard, *t);
+  return t->shared_claims ? claim_step(guard, *t) : copy_step(guard, *t);
 }
 
 }  // namespace heddle::proto

@@ -53,6 +53,7 @@ class RingProducer {
   RingProducer() noexcept = default;
 
   [[nodiscard]] std::uint32_t max_lines() const noexcept { return lines_ < 8188 ? static_cast<std::uint32_t>(lines_ / 4) : 2047; }
+  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
   [[nodiscard]] bool held() const noexcept { return control_->hold.load(std::memory_order_relaxed) != 0; }
 
   struct Reservation {
@@ -61,19 +62,20 @@ class RingProducer {
   };
 
   /// Reserves a record of `n` contiguous lines. The caller fills it (all but the stamp) and must then publish it.
-  [[nodiscard]] Reservation reserve(std::uint32_t n) noexcept {
+  /// \param spare lines to leave free behind it, for what must get through while others fill the ring
+  [[nodiscard]] Reservation reserve(std::uint32_t n, std::uint64_t spare = 0) noexcept {
     std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
     for (;;) {
       const std::uint64_t position = tail & (lines_ - 1);
       const std::uint64_t skip = position + n > lines_ ? lines_ - position : 0;
       const std::uint64_t end = tail + skip + n;
       // Acquire pairs with the release below: another thread's view of the consumer's counter is as good as ours.
-      if (end - head_cache_.load(std::memory_order_acquire) > lines_) [[unlikely]] {
+      if (end + spare - head_cache_.load(std::memory_order_acquire) > lines_) [[unlikely]] {
         // Acquire pairs with RingConsumer::pop's release: the consumer has read and cleared the lines.
         const std::uint64_t head = control_->head.load(std::memory_order_acquire);
         heard_from_another_process();
         head_cache_.store(head, std::memory_order_release);
-        if (end - head > lines_) return {nullptr, 0};
+        if (end + spare - head > lines_) return {nullptr, 0};
       }
       // Relaxed: the reservation publishes nothing; the stamp does.
       if (control_->tail.compare_exchange_weak(tail, end, std::memory_order_relaxed)) {

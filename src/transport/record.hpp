@@ -14,10 +14,11 @@ enum class RecordKind : std::uint8_t {
   eager_sync,   ///< the same, and the sender wants an `ack` when it is matched: payload begins with AckTo
   ack,          ///< a synchronous message was matched
   offer,        ///< rendezvous: a message too large to push; payload is Offer
-  accept,       ///< the receiver takes part of the offer by itself and asks the sender to help; payload is Accept
+  accept,       ///< the receiver is ready: the sender claims pieces and sends them as `data`; payload is Accept
   pull,         ///< the receiver cannot reach the sender's buffer: send the bytes as `data`; payload is Accept
-  data,         ///< bytes of an accepted message, in order; payload is DataFor, then the bytes
-  finished,     ///< the other end may complete its request: all bytes are in place
+  data,         ///< bytes of an accepted message; payload is DataFor, then the bytes
+  placed,       ///< the sender has put bytes into the receive buffer itself; payload is DataFor, `at` their number
+  finished,     ///< the other end may complete its request: all bytes are in place, or all that this end was to copy
 
   // Between the network parts of two VCIs; they never reach the protocols.
   hello,        ///< first record to a VCI that may not know the sender: its address; payload is NetworkName
@@ -73,7 +74,7 @@ struct Offer {
   std::uint32_t process;
   std::uint32_t copy;      ///< index + 1 of a SharedCopy of the sender's VCI; 0: none, the receiver copies alone
   std::uint32_t vci;       ///< whose SharedCopy
-  std::uint32_t reserved;
+  std::uint32_t stamp;     ///< of this message in it
 };
 
 struct Accept {
@@ -88,6 +89,7 @@ struct Accept {
 
 struct DataFor {
   RequestToken receiver;
+  std::uint64_t at;        ///< where in the message, if its pieces are claimed; else they come in order
 };
 
 }  // namespace heddle

@@ -22,6 +22,7 @@ std::size_t least_payload(RecordKind kind) noexcept {
     case RecordKind::credit:
     case RecordKind::closing:
     case RecordKind::probe: return sizeof(std::uint64_t);
+    case RecordKind::placed: break;  // between processes of one node only
   }
   return SIZE_MAX;
 }

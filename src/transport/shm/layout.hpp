@@ -40,10 +40,12 @@ struct RegionHeader {
 };
 static_assert(sizeof(RegionHeader) <= 4096);
 
-/// A large message that both ends copy: sender and receiver claim pieces from one counter. Lives in the sender's region.
+/// A large message that both ends move: sender and receiver claim pieces from one counter. Lives in the sender's region.
 struct SharedCopy {
-  alignas(sync::cache_line) std::atomic<std::uint64_t> claimed;  ///< bytes handed out
-  alignas(sync::cache_line) std::atomic<std::uint64_t> copied;   ///< bytes in place
+  /// Bytes handed out, and above them a stamp that changes with every message: a receiver that looks late sees that it is over.
+  alignas(sync::cache_line) std::atomic<std::uint64_t> claimed;
+  static constexpr int stamp_at = 48;
+  static constexpr std::uint64_t bytes_mask = (std::uint64_t{1} << stamp_at) - 1;
 };
 
 inline constexpr std::size_t copies_per_vci = 64;
