@@ -20,6 +20,8 @@ HEDDLE_PARAM_TEXT(library_name, "HEDDLE_OFI_LIBRARY", "libfabric.so.1",
 std::mutex load_mutex;
 Library* loaded = nullptr;  // guarded by load_mutex; never freed
 
+bool has_infiniband() noexcept { return access("/sys/class/infiniband", F_OK) == 0; }
+
 template <typename Function>
 bool resolve(void* handle, const char* name, Function& function) noexcept {
   function = reinterpret_cast<Function>(dlsym(handle, name));
@@ -30,7 +32,7 @@ bool resolve(void* handle, const char* name, Function& function) noexcept {
 
 void prefer_rxm_buffer(std::size_t bytes) noexcept {
   // With InfiniBand each connection keeps many such buffers registered; there the provider's own size stays.
-  if (access("/sys/class/infiniband", F_OK) == 0) return;
+  if (has_infiniband()) return;
   char text[24];
   std::snprintf(text, sizeof text, "%zu", bytes);
   setenv("FI_OFI_RXM_BUFFER_SIZE", text, 0);   // the user's own wins
@@ -42,6 +44,13 @@ const Library* load(std::string& problem) {
   if (loaded) return loaded;
   // Its default, 4096, has every VCI take 64 MiB for buffers that wait for small messages, whoever they come from.
   setenv("FI_OFI_RXM_MSG_RX_SIZE", "512", 0);
+  if (has_infiniband()) {
+    // One set of buffers to receive in for each VCI, not for each connection.
+    setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+    // ofi_rxm makes the device's completion queues long enough for so many peers that each have all their sends under way. Its default, 1024,
+    // is more than some devices can make (soft-RoCE: 32767 entries in all); a queue that is full only holds up further sends.
+    setenv("FI_UNIVERSE_SIZE", "64", 0);
+  }
   void* handle = dlopen(library_name.text(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     problem = std::string("libfabric cannot be loaded: ") + dlerror() +

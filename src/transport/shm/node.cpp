@@ -398,9 +398,10 @@ bool commit_vci(unsigned vci) noexcept {
 
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept {
   const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - region.base);
-  if (distance >= heap_offset && distance + bytes <= region.mapped) return distance;
+  // Memory right below the region is at a distance that wraps, and so would the sum with its length.
+  if (distance >= heap_offset && distance < region.mapped && bytes <= region.mapped - distance) return distance;
   const auto place = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - own_program_heap.base);
-  return place < own_program_heap.bytes && place + bytes <= own_program_heap.bytes ? region_size + place : 0;
+  return place < own_program_heap.bytes && bytes <= own_program_heap.bytes - place ? region_size + place : 0;
 }
 
 bool cma_read(int pid, void* to, std::uint64_t from, std::size_t bytes) noexcept {
