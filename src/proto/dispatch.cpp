@@ -13,26 +13,21 @@ T read(const Record& record) noexcept {
   return value;
 }
 
-/// A message: to the earliest receive that matches, or into the store of unexpected ones.
-void handle_message(VciGuard& guard, const Record& record) noexcept {
-  const match::Pattern key{record.context, record.source, record.tag};
+match::Pattern key_of(const Record& record) noexcept { return {record.context, record.source, record.tag}; }
+
+Request* take_receive(Vci& vci, const Record& record) noexcept {
+  return static_cast<Request*>(vci.matcher.take_posted(key_of(record)));
+}
+
+/// A message that no receive matched: into the store of unexpected ones.
+[[gnu::noinline]] void keep_message(VciGuard& guard, const Record& record) noexcept {
   Vci& vci = guard.vci();
-  auto* receive = static_cast<Request*>(vci.matcher.take_posted(key));
   const bool eager = record.kind == RecordKind::eager;
-
-  if (receive) {
-    if (eager) [[likely]] return deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
-    if (record.kind == RecordKind::offer) return begin_transfer(guard, *receive, read<Offer>(record), record.lane, record.source, record.tag);
-    const auto to = read<AckTo>(record);
-    reply(guard, to.process, record.lane, {0, 0, 0, RecordKind::ack, 0}, &to.request, sizeof to.request);
-    return deliver(guard, *receive, record.payload + sizeof to, record.bytes - sizeof to, record.source, record.tag);
-  }
-
   const bool offer = record.kind == RecordKind::offer;
   const std::size_t skip = eager ? 0 : sizeof(AckTo);
   const std::size_t payload = offer ? 0 : record.bytes - skip;
   Unexpected* message = new_unexpected(vci, payload);
-  message->key = key;
+  message->key = key_of(record);
   message->lane = record.lane;
   message->bytes = payload;
   if (offer) {
@@ -51,7 +46,36 @@ void handle_message(VciGuard& guard, const Record& record) noexcept {
   keep(vci, *message);
 }
 
+/// A message: to the earliest receive that matches, or into the store.
+void handle_message(VciGuard& guard, const Record& record) noexcept {
+  Request* receive = take_receive(guard.vci(), record);
+  if (!receive) return keep_message(guard, record);
+  if (record.kind == RecordKind::eager) return deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
+  if (record.kind == RecordKind::offer) return begin_transfer(guard, *receive, read<Offer>(record), record.lane, record.source, record.tag);
+  const auto to = read<AckTo>(record);
+  reply(guard, to.process, record.lane, {0, 0, 0, RecordKind::ack, 0}, &to.request, sizeof to.request);
+  deliver(guard, *receive, record.payload + sizeof to, record.bytes - sizeof to, record.source, record.tag);
+}
+
 }  // namespace
+
+bool take_records(VciGuard& guard, int most, const Request* awaited) noexcept {
+  Vci& vci = guard.vci();
+  for (int i = 0; i < most; ++i) {
+    sync::RingLine* line = vci.ring.front();
+    if (!line) return i;
+    auto& record = *reinterpret_cast<Record*>(line);
+    if (record.kind == RecordKind::eager) [[likely]] {  // as in handle_message, here without a call
+      if (Request* receive = take_receive(vci, record)) [[likely]] deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
+      else keep_message(guard, record);
+    } else {
+      handle_record(guard, record);
+    }
+    vci.ring.pop();
+    if (awaited && awaited->is_done()) return true;
+  }
+  return true;
+}
 
 void handle_record(VciGuard& guard, Record& record) noexcept {
   switch (record.kind) {

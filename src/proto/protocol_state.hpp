@@ -9,6 +9,7 @@
 #include "match/matcher.hpp"
 #include "proto/p2p.hpp"
 #include "sync/intrusive.hpp"
+#include "sys/copy.hpp"
 #include "transport/record.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/vci.hpp"
@@ -81,8 +82,6 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept;
 void keep(Vci& vci, Unexpected& message) noexcept;
 void free_unexpected(Vci& vci, Unexpected* message) noexcept;
 
-/// Gives `bytes` bytes at `data` to a receive and completes it.
-void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept;
 /// Fails a receive whose message is larger than its buffer.
 [[gnu::cold]] void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) noexcept;
 /// Sets a receive's status; with the truncation error when the message is larger than the buffer.
@@ -97,6 +96,19 @@ inline void set_received(Request& receive, std::uint64_t bytes, int source, int 
 /// Gives an unexpected message that is whole, to be told nobody of and fits, to a contiguous buffer of `capacity` bytes, and frees it;
 /// false: the message is something else, and left alone.
 bool take_at_once(VciGuard& guard, Unexpected& message, void* buffer, std::uint64_t capacity, const Datatype& type, MPI_Status* status) noexcept;
+
+/// Gives `bytes` bytes at `data` to a receive and completes it.
+inline void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept {
+  const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
+  if (receive.datatype->contiguous) [[likely]] {
+    sys::copy_bytes(static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb, data, n);
+  } else {
+    PackCursor cursor;
+    unpack(receive.buffer, receive.count, *receive.datatype, cursor, data, n);
+  }
+  set_received(receive, bytes, source, tag);
+  complete(receive, guard);
+}
 
 /// Completes a receive from an unexpected message that was taken out of the matcher, and frees the message.
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept;
@@ -150,7 +162,7 @@ inline bool try_push(shm::Port& port, const RecordHead& head, const void* payloa
   record->bytes = static_cast<std::uint32_t>(bytes);
   record->kind = head.kind;
   record->lane = head.lane;
-  if (bytes) [[likely]] std::memcpy(record->payload, payload, bytes);  // an empty message may come without a buffer
+  sys::copy_bytes(record->payload, payload, bytes);
   sync::RingProducer::publish(reservation, lines);
   return true;
 }

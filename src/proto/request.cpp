@@ -126,6 +126,11 @@ int wait(Request* request, MPI_Status* status) noexcept {
     set_status_bytes(*status, request->bytes);
     set_status_cancelled(*status, request->cancelled);
   }
+  // Acquire: as in is_done. Done and nothing else: no error, nothing to look after.
+  if (request->state.load(std::memory_order_acquire) == Request::done_bit) [[likely]] {
+    if (request->vci) request->vci->requests.release(request);
+    return MPI_SUCCESS;
+  }
   const int code = request->error;
   retire(request);
   return code;
@@ -225,7 +230,7 @@ bool take_at_once(VciGuard& guard, Unexpected& message, void* buffer, std::uint6
   if (message.form != Unexpected::Form::eager || message.bytes > capacity || !type.contiguous) return false;
   Vci& vci = guard.vci();
   vci.matcher.remove_arrival(message);
-  if (message.bytes) std::memcpy(static_cast<std::byte*>(buffer) + type.true_lb, message.payload(), message.bytes);
+  sys::copy_bytes(static_cast<std::byte*>(buffer) + type.true_lb, message.payload(), message.bytes);
   if (status != MPI_STATUS_IGNORE) {
     status->MPI_SOURCE = message.key.source;
     status->MPI_TAG = message.key.tag;

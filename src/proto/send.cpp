@@ -97,15 +97,7 @@ inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype&
     const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
     const auto* from = static_cast<const std::byte*>(buffer) + type.true_lb;
     auto* to = static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb;
-    if (n - 8 <= 8) {  // 8 to 16 bytes, the most common small messages: two words, which may overlap
-      std::uint64_t first, last;
-      std::memcpy(&first, from, 8);
-      std::memcpy(&last, from + n - 8, 8);
-      std::memcpy(to, &first, 8);
-      std::memcpy(to + n - 8, &last, 8);
-    } else if (from != to && n) {
-      std::memmove(to, from, n);
-    }
+    if (from != to) sys::copy_bytes(to, from, n);
     return;
   }
   copy_typed(buffer, count, type, receive.buffer, receive.count, *receive.datatype);
@@ -129,7 +121,7 @@ inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, 
   message->key = key;
   message->bytes = bytes;
   if (type.contiguous) [[likely]] {
-    if (bytes) std::memcpy(message->payload(), static_cast<const std::byte*>(buffer) + type.true_lb, bytes);
+    sys::copy_bytes(message->payload(), static_cast<const std::byte*>(buffer) + type.true_lb, bytes);
   } else {
     PackCursor cursor;
     pack(buffer, count, type, cursor, message->payload(), bytes);
@@ -315,19 +307,6 @@ void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) 
       "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
       static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
       static_cast<unsigned long long>(receive.capacity)));
-}
-
-void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source,
-             int tag) noexcept {
-  const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
-  if (receive.datatype->contiguous) {
-    if (n) std::memcpy(static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb, data, n);
-  } else {
-    PackCursor cursor;
-    unpack(receive.buffer, receive.count, *receive.datatype, cursor, data, n);
-  }
-  set_received(receive, bytes, source, tag);
-  complete(receive, guard);
 }
 
 }  // namespace proto

@@ -105,15 +105,7 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept {
 
 bool progress(VciGuard& guard, const Request* awaited) noexcept {
   Vci& vci = guard.vci();
-  bool worked = false;
-  for (int i = 0; i < records_per_step; ++i) {
-    sync::RingLine* line = vci.ring.front();
-    if (!line) break;
-    proto::handle_record(guard, *reinterpret_cast<Record*>(line));
-    vci.ring.pop();
-    worked = true;
-    if (awaited && awaited->is_done()) break;
-  }
+  bool worked = proto::take_records(guard, records_per_step, awaited);
   const bool network = vci.net.load(std::memory_order_relaxed);
   if (network) worked |= proto::poll_network(guard);
   if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);

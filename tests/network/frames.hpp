@@ -28,6 +28,7 @@ inline std::size_t least_payload(RecordKind kind) {
     case RecordKind::offer: return sizeof(Offer);
     case RecordKind::accept:
     case RecordKind::pull: return sizeof(Accept);
+    case RecordKind::data: return sizeof(DataFor);
     case RecordKind::where: return 4;
     default: return 8;
   }
