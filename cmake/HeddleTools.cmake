@@ -41,7 +41,9 @@ install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/tools/mpiexec/mpiexec.1 DESTINATION ${
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include/mpi.h)
   heddle_tool(heddle)
   # What `heddle info network` shows is what the library itself would choose.
-  target_sources(tool_heddle PRIVATE src/transport/ofi/first_look.cpp src/transport/ofi/library.cpp src/transport/ofi/provider.cpp src/sys/params.cpp src/sys/log.cpp)
+  target_sources(tool_heddle PRIVATE src/transport/network.cpp src/transport/host_address.cpp src/transport/ofi/context.cpp
+    src/transport/ofi/first_look.cpp src/transport/ofi/library.cpp src/transport/ofi/provider.cpp src/transport/ofi/tcp_watch.cpp
+    src/transport/tcp/context.cpp src/sys/params.cpp src/sys/log.cpp)
   target_include_directories(tool_heddle PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
 endif()
 

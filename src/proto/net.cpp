@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sys/random.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -13,8 +14,9 @@
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "transport/ofi/library.hpp"
-#include "transport/ofi/provider.hpp"
+#include "transport/network.hpp"
 #include "transport/ofi/tcp_watch.hpp"
+#include "transport/tcp/context.hpp"
 
 namespace heddle::net {
 
@@ -53,7 +55,7 @@ struct KnownProcess {
   std::string name;  ///< of its VCI 0
 };
 
-ofi::Choice choice;
+wire::Network network;
 std::size_t copy_limit = 8 << 10;  ///< largest message that is copied into a frame with others
 unsigned own_vcis = 1;
 bool card_put = false;
@@ -61,7 +63,7 @@ std::uint64_t own_key = 0;
 std::unordered_map<ProcessIndex, KnownProcess>* known = nullptr;  // guarded by known_mutex
 std::mutex known_mutex;
 std::mutex open_mutex;
-ofi::Context* first_context = nullptr;  ///< of VCI 0, opened before the VCI exists so that its address can be published
+wire::Context* first_context = nullptr;  ///< of VCI 0, opened before the VCI exists so that its address can be published
 
 /// Whether ofi_rxm sends `bytes` in one piece: its own protocols for more are slower than asking first.
 bool rxm_takes(std::size_t bytes) noexcept {
@@ -80,7 +82,7 @@ std::uint64_t hash(std::string_view text) noexcept {
 /// What both ends of a connection must agree on.
 std::string provider_and_buffer() {
   const char* size = std::getenv("FI_OFI_RXM_BUFFER_SIZE");
-  std::string text = choice.provider;
+  std::string text = network.choice.provider;
   if (size && text.find("rxm") != std::string::npos) text += std::string(" with buffers of ") + size;
   return text.substr(0, sizeof(Card::provider) - 1);
 }
@@ -132,13 +134,13 @@ Frame* new_frame(Net& net) noexcept {
     slab.memory = static_cast<std::byte*>(std::aligned_alloc(4096, (each * frames_per_slab + 4095) & ~std::size_t{4095}));
     slab.frames = new (std::nothrow) Frame[frames_per_slab];
     if (!slab.memory || !slab.frames) sys::fatal("no memory for messages to the network");
-    if (net.context.registers_local() && !net.context.register_memory(slab.memory, each * frames_per_slab, FI_SEND, slab.registration))
+    if (net.context.registers_local() && !net.context.register_memory(slab.memory, each * frames_per_slab, wire::Use::send, slab.registration))
       sys::fatal("the network refuses to register memory: the limit of locked memory (`ulimit -l`) is too low");
     for (std::uint64_t i = 0; i < frames_per_slab; ++i) {
       Frame& frame = slab.frames[i];
-      frame.kind = ofi::Operation::Kind::send;
+      frame.kind = wire::Operation::Kind::send;
       frame.data = slab.memory + i * each;
-      frame.descriptor = ofi::Context::descriptor(slab.registration);
+      frame.descriptor = slab.registration.descriptor;
       frame.next = net.free_frames;
       net.free_frames = &frame;
     }
@@ -203,8 +205,8 @@ Link& new_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
 
 void lost(const Link& link, const char* doing, int error) noexcept {
   sys::fatal("the connection to rank %u was lost while %s (%s, %s: %s): the process has died, its host is down, or the network between "
-             "%s and it is cut", link.process, doing, choice.provider.c_str(), choice.interface.c_str(), ofi::error_text(error),
-             choice.address.empty() ? "this host" : choice.address.c_str());
+             "%s and it is cut", link.process, doing, network.choice.provider.c_str(), network.choice.interface.c_str(), wire::error_text(network, error).c_str(),
+             network.choice.address.empty() ? "this host" : network.choice.address.c_str());
 }
 
 Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept {
@@ -221,8 +223,8 @@ Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept {
     link->greet = true;
     if (vci == 0) {
       ofi::watch_peer(peer.name.data(), process);
-      link->address = net.context.insert(peer.name.data());
-      if (link->address == FI_ADDR_UNSPEC) lost(*link, "looking up its address", FI_EADDRNOTAVAIL);
+      link->address = net.context.insert(peer.name);
+      if (link->address == wire::no_address) lost(*link, "looking up its address", EADDRNOTAVAIL);
     }
   }
   net.by_lane[key_of(process, lane)] = link;
@@ -246,7 +248,7 @@ std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, st
   if (link.greet) [[unlikely]] {
     link.greet = false;
     append_name(guard, link, RecordKind::hello, net.vci.index, net.context.name());
-    if (link.address == FI_ADDR_UNSPEC) ask_address(guard, link);
+    if (link.address == wire::no_address) ask_address(guard, link);
   }
   const std::size_t room = ofi::record_room(payload);
   if (link.open && link.open->bytes + room > frame_bytes) {
@@ -276,10 +278,10 @@ bool flush_link(VciGuard& guard, Link& link) noexcept {
   close_frame(guard, link);
   bool posted = false;
   while (Frame* frame = link.head) {
-    if (link.address == FI_ADDR_UNSPEC) return posted;  // `here` makes it dirty again
+    if (link.address == wire::no_address) return posted;  // `here` makes it dirty again
     Frame* const following = frame->next;
     const int code = post(net, link, *frame);
-    if (code == -FI_EAGAIN) {
+    if (code == -EAGAIN) {
       mark_dirty(link);
       return posted;
     }
@@ -289,6 +291,7 @@ bool flush_link(VciGuard& guard, Link& link) noexcept {
     frame->next = nullptr;
     posted = true;
     if (code == 1) {
+      if (frame->direct && frame->completes) complete(*frame->direct, guard);
       frame->next = net.free_frames;
       net.free_frames = frame;
     } else {
@@ -397,7 +400,7 @@ void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
   Net& net = *link.net;
   if (send.datatype->contiguous && send.capacity && net.context.reads()) {
     const auto* bytes = static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb;
-    if (net.context.register_memory(bytes, send.capacity, FI_REMOTE_READ, move->memory)) {
+    if (net.context.register_memory(bytes, send.capacity, wire::Use::read_by_peers, move->memory)) {
       offer.address = move->memory.base;
       offer.heap = move->memory.key;
       offer.copy = 1;  // there is a key
@@ -432,19 +435,18 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   // Larger buffers inside libfabric cost 100 MiB more for each VCI: not where many ranks may share a node's memory. By the size of
   // the job, because all must choose alike.
   if (job.size <= most_ranks_with_large_buffers) ofi::prefer_rxm_buffer(tcp_eager + 512);
-  if (!ofi::choose(one_host, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem)) {
+  if (!wire::choose(one_host, network, nullptr, problem) || !wire::open(network, problem)) {
     problem = (one_host ? "HEDDLE_SHM=0 asks for the network, but: " : "the job runs on several nodes, and has no network between them: ") + problem;
     return false;
   }
   frame_bytes = static_cast<std::size_t>(frame_size.value()) & ~std::size_t{7};
   if (frame_bytes < 1024) frame_bytes = 1024;
-  if (frame_bytes > choice.info->ep_attr->max_msg_size) frame_bytes = choice.info->ep_attr->max_msg_size & ~std::size_t{7};
+  if (frame_bytes > network.largest_message) frame_bytes = network.largest_message & ~std::size_t{7};
   constexpr std::size_t around = sizeof(ofi::FrameHead) + ofi::record_room(sizeof(AckTo) + 8);
   copy_limit = frame_bytes - around < (8 << 10) ? frame_bytes - around : 8 << 10;
-  const bool over_tcp = choice.provider == "tcp" || choice.provider == "net" || choice.provider == "net;ofi_rxm" || choice.provider == "tcp;ofi_rxm";
-  const bool in_one = over_tcp && (choice.provider.find("rxm") == std::string::npos || rxm_takes(tcp_eager));
+  const bool in_one = network.over_tcp() && (network.choice.provider.find("rxm") == std::string::npos || rxm_takes(tcp_eager));
   proto::limits.net_eager = eager_size.value() > 0 ? static_cast<std::size_t>(eager_size.value()) : in_one ? tcp_eager : std::size_t{8} << 10;
-  const std::size_t largest_message = choice.info->ep_attr->max_msg_size < (std::size_t{1} << 20) ? choice.info->ep_attr->max_msg_size - around
+  const std::size_t largest_message = network.largest_message < (std::size_t{1} << 20) ? network.largest_message - around
                                                                                                  : std::size_t{1} << 20;
   if (proto::limits.net_eager > largest_message) proto::limits.net_eager = largest_message;
   largest_frame = frame_bytes;
@@ -453,7 +455,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   window = static_cast<std::uint64_t>(window_size.value() < (1 << 14) ? 1 << 14 : window_size.value());
 
   // Contexts are divided among the ranks of the node; VCIs above their number share.
-  const std::size_t contexts = choice.info->domain_attr->ep_cnt;
+  const std::size_t contexts = network.contexts;
   const auto share = contexts ? contexts / static_cast<std::size_t>(job.local_size) : vcis;
   if (share < vcis) {
     HEDDLE_NOTICE_ONCE("the network has %zu contexts for %d ranks on this node; each rank uses %zu instead of %u VCIs.", contexts,
@@ -461,7 +463,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
     vcis = share ? static_cast<unsigned>(share) : 1;
   }
   own_vcis = vcis;
-  first_context = new (std::nothrow) ofi::Context;
+  first_context = wire::new_context(network).release();
   if (!first_context || !first_context->open(largest_frame, wake.value(), problem)) return false;
   known = new std::unordered_map<ProcessIndex, KnownProcess>;
 
@@ -491,6 +493,7 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
     if (!read_card(&job, 0, first, &job_key, problem)) return false;
     known->emplace(0, std::move(first));
   }
+  tcp::set_key(job_key);
   if (!start_helper(problem)) return false;
   runtime.locks = true;
   detail::active = true;
@@ -502,9 +505,9 @@ Net& net_of(Vci& vci) noexcept {
   if (Net* net = vci.net.load(std::memory_order_acquire)) [[likely]] return *net;  // pairs with the store below
   const std::lock_guard hold(open_mutex);
   if (Net* net = vci.net.load(std::memory_order_relaxed)) return *net;
-  std::unique_ptr<ofi::Context> context(vci.index == 0 ? std::exchange(first_context, nullptr) : nullptr);
+  std::unique_ptr<wire::Context> context(vci.index == 0 ? std::exchange(first_context, nullptr) : nullptr);
   if (!context) {
-    context.reset(new (std::nothrow) ofi::Context);
+    context = wire::new_context(network);
     std::string problem = "no memory";
     if (!context || !context->open(largest_frame, wake.value(), problem)) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
   }
@@ -517,9 +520,9 @@ Net& net_of(Vci& vci) noexcept {
 void destroy(Vci& vci) noexcept { delete vci.net.exchange(nullptr, std::memory_order_relaxed); }
 
 Net::~Net() {
+  for (Slab& slab : slabs) context.deregister(slab.registration);
   context_.reset();
   for (Slab& slab : slabs) {
-    ofi::Context::deregister(slab.registration);
     std::free(slab.memory);
     delete[] slab.frames;
   }
@@ -533,7 +536,7 @@ void stop() noexcept {
 
 void close() noexcept {
   delete std::exchange(first_context, nullptr);
-  ofi::close_fabric();
+  wire::close();
 }
 
 }  // namespace heddle::net

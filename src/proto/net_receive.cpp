@@ -32,10 +32,10 @@ Link* find_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
 
 /// Gives the link its address from a `hello` or `here`, and sends what waited for it.
 void learn_address(VciGuard& guard, Link& link, const Record& record) noexcept {
-  if (link.address != FI_ADDR_UNSPEC) return;
+  if (link.address != wire::no_address) return;
   ofi::watch_peer(record.payload + sizeof(NetworkName), link.process);
-  link.address = link.net->context.insert(record.payload + sizeof(NetworkName));
-  if (link.address == FI_ADDR_UNSPEC) lost(link, "looking up its address", EADDRNOTAVAIL);
+  link.address = link.net->context.insert({reinterpret_cast<const char*>(record.payload + sizeof(NetworkName)), read<NetworkName>(record).length});
+  if (link.address == wire::no_address) lost(link, "looking up its address", EADDRNOTAVAIL);
   flush_link(guard, link);
 }
 
@@ -137,16 +137,16 @@ void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes)
   }
 }
 
-void handle_event(VciGuard& guard, Net& net, const ofi::Event& event) noexcept {
+void handle_event(VciGuard& guard, Net& net, const wire::Event& event) noexcept {
   if (!event.operation) return;
   switch (event.operation->kind) {
-    case ofi::Operation::Kind::receive:
+    case wire::Operation::Kind::receive:
       if (event.error) {
         HEDDLE_NOTICE_ONCE("an incoming network message failed: %s", strerror(event.error));
         return;
       }
       return handle_frame(guard, net, event.data, event.bytes);
-    case ofi::Operation::Kind::send: {
+    case wire::Operation::Kind::send: {
       auto& frame = *static_cast<Frame*>(event.operation);
       Link& link = *frame.link;
       --link.posted;
@@ -157,7 +157,7 @@ void handle_event(VciGuard& guard, Net& net, const ofi::Event& event) noexcept {
       net.free_frames = &frame;
       return;
     }
-    case ofi::Operation::Kind::read: {
+    case wire::Operation::Kind::read: {
       auto& piece = *static_cast<ReadPiece*>(event.operation);
       if (event.error) lost(*piece.transfer->net->link, "reading a large message", event.error);
       return handle_read(guard, net, piece);
@@ -179,7 +179,7 @@ bool poll(VciGuard& guard) noexcept {
   ++net.epoch;
   net.in_step = true;
   bool worked = net.dirty.empty() ? false : flush(guard);
-  ofi::Event events[events_per_step];
+  wire::Event events[events_per_step];
   const int n = net.context.poll(events, events_per_step);
   if (n < 0) sys::fatal("the network's completion queue failed: %s", strerror(-n));
   for (int i = 0; i < n; ++i) handle_event(guard, net, events[i]);

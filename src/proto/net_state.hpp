@@ -9,8 +9,8 @@
 
 #include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
-#include "transport/ofi/context.hpp"
 #include "transport/ofi/frame.hpp"
+#include "transport/wire.hpp"
 
 namespace heddle::net {
 
@@ -18,7 +18,7 @@ struct Link;
 struct Net;
 
 /// One network message being filled or under way.
-struct Frame : ofi::Operation {
+struct Frame : wire::Operation {
   Link* link = nullptr;
   Frame* next = nullptr;
   void* descriptor = nullptr;
@@ -37,7 +37,7 @@ struct Link {
   bool greet = false;            ///< our first frame must carry our address
   bool dirty = false;            ///< in Net::dirty
   bool peer_closing = false;     ///< it waits in MPI_Finalize for what it has sent
-  fi_addr_t address = FI_ADDR_UNSPEC;  ///< not known yet: frames wait
+  wire::Address address = wire::no_address;  ///< not known yet: frames wait
   std::uint32_t next_sequence = 0, expected = 0;
   std::uint32_t epoch = 0;       ///< Net::epoch of the last write that was not gathered
   std::uint64_t sent = 0, acked = 0;      ///< bytes of records that the peer confirms
@@ -51,7 +51,7 @@ struct Link {
 };
 
 /// A read of remote memory under way.
-struct ReadPiece : ofi::Operation {
+struct ReadPiece : wire::Operation {
   Transfer* transfer = nullptr;
   std::uint64_t bytes = 0;
   ReadPiece* next = nullptr;
@@ -60,7 +60,7 @@ struct ReadPiece : ofi::Operation {
 /// The network part of a large message.
 struct Move {
   Link* link = nullptr;
-  ofi::Registration memory;      ///< of the buffer at this end
+  wire::Registration memory;      ///< of the buffer at this end
   std::uint64_t remote = 0, key = 0;
   std::uint64_t issued = 0;      ///< bytes asked for
   std::uint32_t in_flight = 0;   ///< reads
@@ -69,11 +69,11 @@ struct Move {
 
 /// The network of one VCI. Guarded by the VCI, but for what is atomic.
 struct Net {
-  Net(Vci& v, std::unique_ptr<ofi::Context> c) noexcept : vci(v), context(*c), context_(std::move(c)) {}
+  Net(Vci& v, std::unique_ptr<wire::Context> c) noexcept : vci(v), context(*c), context_(std::move(c)) {}
   ~Net();
 
   Vci& vci;
-  ofi::Context& context;
+  wire::Context& context;
   std::unordered_map<std::uint64_t, Link*> by_lane;  ///< process << 16 | lane, as senders ask
   std::unordered_map<std::uint64_t, std::unique_ptr<Link>> links;  ///< process << 16 | the peer's VCI
   std::vector<Link*> dirty;     ///< with frames to send
@@ -81,7 +81,7 @@ struct Net {
   ReadPiece* free_pieces = nullptr;
   struct Slab {
     std::byte* memory;
-    ofi::Registration registration;
+    wire::Registration registration;
     Frame* frames;
   };
   std::vector<Slab> slabs;
@@ -94,7 +94,7 @@ struct Net {
   std::atomic<bool> gathered{false};  ///< the helper thread looks; relaxed, it takes the VCI before it acts
 
  private:
-  std::unique_ptr<ofi::Context> context_;
+  std::unique_ptr<wire::Context> context_;
 };
 
 extern std::uint64_t job_key;

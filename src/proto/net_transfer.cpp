@@ -4,6 +4,7 @@
 //   offer {address, key, bytes} -----------> matched
 //                                            the provider can read: reads pieces, several at a time ----> finished
 //                                            else, or not one block at either end: pull ----------------> data … data
+#include <cerrno>
 #include <new>
 
 #include "proto/net_state.hpp"
@@ -31,7 +32,7 @@ ReadPiece* new_piece(Net& net) noexcept {
   }
   auto* piece = new (std::nothrow) ReadPiece;
   if (!piece) sys::fatal("no memory for a large message");
-  piece->kind = ofi::Operation::Kind::read;
+  piece->kind = wire::Operation::Kind::read;
   return piece;
 }
 
@@ -50,10 +51,10 @@ bool issue(Net& net, Transfer& t, bool& worked) noexcept {
     piece->transfer = &t;
     piece->bytes = t.bytes - move.issued < limit ? t.bytes - move.issued : limit;
     const int code = net.context.read(move.link->address, reinterpret_cast<void*>(t.to + move.issued), piece->bytes,
-                                      ofi::Context::descriptor(move.memory), move.remote + move.issued, move.key, *piece);
+                                      move.memory.descriptor, move.remote + move.issued, move.key, *piece);
     if (code) {
       give_back(net, *piece);
-      if (code == -FI_EAGAIN) return false;
+      if (code == -EAGAIN) return false;
       lost(*move.link, "reading a large message", code);
     }
     move.issued += piece->bytes;
@@ -113,7 +114,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
   if (receive.datatype->contiguous) t->to = reinterpret_cast<std::uint64_t>(receive.buffer) + static_cast<std::uint64_t>(receive.datatype->true_lb);
   const bool can_read = offer.copy && receive.datatype->contiguous && net.context.reads() &&
                         (!net.context.registers_local() ||
-                         net.context.register_memory(reinterpret_cast<void*>(t->to), bytes, FI_READ, move->memory));
+                         net.context.register_memory(reinterpret_cast<void*>(t->to), bytes, wire::Use::read_into, move->memory));
   if (can_read) {
     move->remote = offer.address;
     move->key = offer.heap;
@@ -145,7 +146,7 @@ bool stream_step(VciGuard& guard, Transfer& t, bool& finished) noexcept {
 }
 
 void release(Transfer& t) noexcept {
-  ofi::Context::deregister(t.net->memory);
+  t.net->link->net->context.deregister(t.net->memory);
   delete t.net;
   t.net = nullptr;
 }

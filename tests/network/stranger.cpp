@@ -1,4 +1,4 @@
-// Sends what does not belong to a job to one of its ports, through libfabric, as another job's process would:
+// Sends what does not belong to a job to one of its ports, through the network that the library would choose, as another job's process would:
 //
 //   stranger ADDRESS PORT
 //
@@ -11,19 +11,25 @@
 #include <random>
 
 #include "frames.hpp"
-#include "transport/ofi/context.hpp"
+#include "transport/network.hpp"
 #include "transport/ofi/library.hpp"
-#include "transport/ofi/provider.hpp"
+#include "transport/tcp/context.hpp"
 
 using namespace heddle;
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  ofi::Choice choice;
+  wire::Network network;
   std::string problem;
-  ofi::Context context;
   ofi::prefer_rxm_buffer((64 << 10) + 512);  // as the library, or ofi_rxm would not even connect
-  if (!ofi::choose(true, choice, nullptr, problem) || !ofi::open_fabric(choice.info, problem) || !context.open(65536, false, problem)) {
+  tcp::set_key(0x5eed);
+  if (!wire::choose(true, network, nullptr, problem) || !wire::open(network, problem)) {
+    std::fprintf(stderr, "stranger: %s\n", problem.c_str());
+    return 1;
+  }
+  const std::unique_ptr<wire::Context> opened = wire::new_context(network);
+  wire::Context& context = *opened;
+  if (!context.open(65536, false, problem)) {
     std::fprintf(stderr, "stranger: %s\n", problem.c_str());
     return 1;
   }
@@ -31,13 +37,13 @@ int main(int argc, char** argv) {
   where.sin_family = AF_INET;
   where.sin_port = htons(static_cast<std::uint16_t>(std::atoi(argv[2])));
   inet_pton(AF_INET, argv[1], &where.sin_addr);
-  const fi_addr_t to = context.insert(&where);
+  const wire::Address to = context.insert({reinterpret_cast<const char*>(&where), sizeof where});
   std::mt19937_64 random(7);
   int sent = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
   const auto send = [&](const std::vector<std::byte>& bytes) {
-    static ofi::Operation operation{{}, ofi::Operation::Kind::send};
-    ofi::Event events[8];
+    static wire::Operation operation{{}, wire::Operation::Kind::send};
+    wire::Event events[8];
     while (std::chrono::steady_clock::now() < deadline) {
       const int code = context.send(to, bytes.data(), bytes.size(), nullptr, operation);
       context.poll(events, 8);
@@ -45,7 +51,7 @@ int main(int argc, char** argv) {
         ++sent;
         return;
       }
-      if (code != -FI_EAGAIN) return;
+      if (code != -EAGAIN) return;
     }
   };
   auto frame = test::make_frame({{RecordKind::hello, 24}, {RecordKind::eager, 64}, {RecordKind::ack, 8}, {RecordKind::finished, 8}});
@@ -56,7 +62,7 @@ int main(int argc, char** argv) {
     for (auto& byte : noise) byte = static_cast<std::byte>(random());
     send(noise);
   }
-  ofi::Event events[8];
+  wire::Event events[8];
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);  // let them leave
   while (std::chrono::steady_clock::now() < end) context.poll(events, 8);
   std::printf("sent %d\n", sent);

@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "transport/network.hpp"
 #include "transport/ofi/library.hpp"
-#include "transport/ofi/provider.hpp"
 
 namespace heddle::tool {
 
 int print_network(bool one_host, bool json) {
-  ofi::Choice choice;
+  wire::Network network;
   std::vector<ofi::Offered> offered;
   std::string problem;
-  const bool found = ofi::choose(one_host, choice, &offered, problem);
+  const bool found = wire::choose(one_host, network, &offered, problem);
+  const ofi::Choice& choice = network.choice;
   std::string ignored;
   const ofi::Library* library = ofi::load(ignored);
   const std::string version = library ? fmt::format("{}.{}", FI_MAJOR(library->version()), FI_MINOR(library->version())) : "";
@@ -35,8 +36,8 @@ int print_network(bool one_host, bool json) {
   else
     fmt::print(stderr, "heddle info network: {}\n", problem);
   if (!offered.empty()) {
-    fmt::print("\n{:<16}{:<14}{:<28}{}\n", "provider", "interface", "address", "");
-    for (const ofi::Offered& one : offered) fmt::print("{:<16}{:<14}{:<28}{}\n", one.provider, one.interface, one.address, one.verdict);
+    fmt::print("\n{:<20}{:<14}{:<28}{}\n", "provider", "interface", "address", "");
+    for (const ofi::Offered& one : offered) fmt::print("{:<20}{:<14}{:<28}{}\n", one.provider, one.interface, one.address, one.verdict);
   }
   fmt::print(
       "\nThis is for a job {}. HEDDLE_OFI_PROVIDER and HEDDLE_NET choose others; HEDDLE_OFI_LIBRARY another libfabric.\n",

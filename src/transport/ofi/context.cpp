@@ -1,5 +1,6 @@
 #include "transport/ofi/context.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -19,6 +20,8 @@ constexpr int single_buffers = 64;  ///< where each message needs its own
 
 fi_info* chosen = nullptr;
 fid_fabric* fabric = nullptr;
+static_assert(sizeof(fi_context2) <= sizeof(wire::Operation::room) && FI_EAGAIN == EAGAIN && FI_ADDR_UNSPEC == wire::no_address);
+
 std::mutex open_mutex;  ///< opening is rare, and providers keep lists of their own
 
 template <typename Fid>
@@ -111,12 +114,12 @@ bool Context::post_all(std::string& problem) {
   each = (each + 63) & ~std::size_t{63};
   receive_memory_ = static_cast<std::byte*>(std::aligned_alloc(4096, (each * static_cast<std::size_t>(count) + 4095) & ~std::size_t{4095}));
   if (!receive_memory_) return fail("memory to receive in", FI_ENOMEM, problem);
-  if (registers_local_ && !register_memory(receive_memory_, each * static_cast<std::size_t>(count), FI_RECV, receive_registration_))
+  if (registers_local_ && !register_memory(receive_memory_, each * static_cast<std::size_t>(count), wire::Use::receive, receive_registration_))
     return fail("registering memory to receive in (is the limit of locked memory, `ulimit -l`, too low?)", FI_ENOMEM, problem);
   for (int i = 0; i < count; ++i) {
     auto* buffer = new (std::nothrow) Receive;
     if (!buffer) return fail("memory to receive in", FI_ENOMEM, problem);
-    buffer->kind = Operation::Kind::receive;
+    buffer->kind = wire::Operation::Kind::receive;
     buffer->memory = receive_memory_ + static_cast<std::size_t>(i) * each;
     buffer->bytes = each;
     receives_.push_back(buffer);
@@ -127,13 +130,13 @@ bool Context::post_all(std::string& problem) {
 
 bool Context::post(Receive& buffer) noexcept {
   const iovec where{buffer.memory, buffer.bytes};
-  void* descriptor = Context::descriptor(receive_registration_);
+  void* descriptor = receive_registration_.descriptor;
   fi_msg message{};
   message.msg_iov = &where;
   message.desc = &descriptor;
   message.iov_count = 1;
   message.addr = FI_ADDR_UNSPEC;
-  message.context = static_cast<Operation*>(&buffer);
+  message.context = static_cast<wire::Operation*>(&buffer);
   return fi_recvmsg(endpoint_, &message, multi_ ? FI_MULTI_RECV : 0) == 0;
 }
 
@@ -151,12 +154,12 @@ void Context::close() noexcept {
   wait_fd_ = -1;
 }
 
-fi_addr_t Context::insert(const void* name) noexcept {
+wire::Address Context::insert(std::string_view name) noexcept {
   fi_addr_t address = FI_ADDR_UNSPEC;
-  return fi_av_insert(addresses_, name, 1, &address, 0, nullptr) == 1 ? address : FI_ADDR_UNSPEC;
+  return fi_av_insert(addresses_, name.data(), 1, &address, 0, nullptr) == 1 ? address : FI_ADDR_UNSPEC;
 }
 
-int Context::send(fi_addr_t to, const void* data, std::size_t bytes, void* descriptor, Operation& operation) noexcept {
+int Context::send(wire::Address to, const void* data, std::size_t bytes, void* descriptor, wire::Operation& operation) noexcept {
   if (bytes <= inject_) {
     const auto code = fi_inject(endpoint_, data, bytes, to);
     return code ? static_cast<int>(code) : 1;
@@ -164,16 +167,16 @@ int Context::send(fi_addr_t to, const void* data, std::size_t bytes, void* descr
   return static_cast<int>(fi_send(endpoint_, data, bytes, descriptor, to, &operation));
 }
 
-int Context::send_parts(fi_addr_t to, const iovec* parts, std::size_t count, Operation& operation) noexcept {
+int Context::send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept {
   return static_cast<int>(fi_sendv(endpoint_, parts, nullptr, count, to, &operation));
 }
 
-int Context::read(fi_addr_t from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
-                  Operation& operation) noexcept {
+int Context::read(wire::Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+                  wire::Operation& operation) noexcept {
   return static_cast<int>(fi_read(endpoint_, to, bytes, descriptor, from, address, key, &operation));
 }
 
-int Context::poll(Event* events, int n) noexcept {
+int Context::poll(wire::Event* events, int n) noexcept {
   if (!to_post_.empty()) [[unlikely]] {
     std::vector<Receive*> again;
     for (Receive* buffer : to_post_)
@@ -186,9 +189,9 @@ int Context::poll(Event* events, int n) noexcept {
   if (got == -FI_EAVAIL) {
     fi_cq_err_entry failed{};
     if (fi_cq_readerr(queue_, &failed, 0) <= 0) return 0;
-    auto* operation = static_cast<Operation*>(failed.op_context);
+    auto* operation = static_cast<wire::Operation*>(failed.op_context);
     events[0] = {operation, failed.flags, 0, nullptr, failed.err ? failed.err : FI_EIO};
-    if (operation && operation->kind == Operation::Kind::receive) {
+    if (operation && operation->kind == wire::Operation::Kind::receive) {
       // A cancelled or truncated receive; its buffer may still hold earlier messages only where several share it.
       to_post_.push_back(static_cast<Receive*>(operation));
     }
@@ -198,9 +201,9 @@ int Context::poll(Event* events, int n) noexcept {
   int found = 0;
   for (int i = 0; i < got; ++i) {
     const fi_cq_data_entry& entry = entries[i];
-    auto* operation = static_cast<Operation*>(entry.op_context);
+    auto* operation = static_cast<wire::Operation*>(entry.op_context);
     if (!operation) continue;
-    if (operation->kind == Operation::Kind::receive) {
+    if (operation->kind == wire::Operation::Kind::receive) {
       auto* buffer = static_cast<Receive*>(operation);
       if (!multi_ || entry.flags & FI_MULTI_RECV) to_post_.push_back(buffer);  // posted again when its messages are handled
       if (multi_ && !(entry.flags & FI_RECV)) continue;                        // the notice alone
@@ -212,23 +215,26 @@ int Context::poll(Event* events, int n) noexcept {
   return found;
 }
 
-bool Context::register_memory(const void* address, std::size_t bytes, std::uint64_t access, Registration& registration) noexcept {
+bool Context::register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept {
   registration = {};
-  if (fi_mr_reg(domain_, address, bytes, access, 0, own_keys_ ? next_key_++ : 0, 0, &registration.mr, nullptr)) {
-    registration.mr = nullptr;
-    return false;
-  }
-  if (bind_memory_ && (fi_mr_bind(registration.mr, &endpoint_->fid, 0) || fi_mr_enable(registration.mr))) {
+  const std::uint64_t access = use == wire::Use::send ? FI_SEND : use == wire::Use::receive ? FI_RECV
+                               : use == wire::Use::read_into ? FI_READ : FI_REMOTE_READ;
+  fid_mr* region = nullptr;
+  if (fi_mr_reg(domain_, address, bytes, access, 0, own_keys_ ? next_key_++ : 0, 0, &region, nullptr)) return false;
+  registration.memory = region;
+  if (bind_memory_ && (fi_mr_bind(region, &endpoint_->fid, 0) || fi_mr_enable(region))) {
     deregister(registration);
     return false;
   }
-  registration.key = fi_mr_key(registration.mr);
+  registration.descriptor = fi_mr_desc(region);
+  registration.key = fi_mr_key(region);
   registration.base = virtual_addresses_ ? reinterpret_cast<std::uint64_t>(address) : 0;
   return registration.key != FI_KEY_NOTAVAIL;
 }
 
-void Context::deregister(Registration& registration) noexcept {
-  close_fid(registration.mr);
+void Context::deregister(wire::Registration& registration) noexcept {
+  auto* region = static_cast<fid_mr*>(registration.memory);
+  close_fid(region);
   registration = {};
 }
 

@@ -23,6 +23,11 @@ struct Offered {
   std::string verdict;  ///< "chosen", or why not
 };
 
+/// HEDDLE_OFI_PROVIDER; empty when the user asks for none.
+const char* asked_provider() noexcept;
+/// Whether a provider sends through the kernel's TCP or UDP.
+bool is_over_sockets(const std::string& provider) noexcept;
+
 /// Looks at what there is. \param one_host all ranks are on this host, so that the loopback interface will do.
 /// Parameters: HEDDLE_OFI_PROVIDER, HEDDLE_NET. False: `problem` says the cause and the remedy. `offered` (may be null) gets all that
 /// was looked at, also on failure.

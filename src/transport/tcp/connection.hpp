@@ -1,0 +1,76 @@
+// What a context keeps of its peers. Private to transport/tcp.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "transport/tcp/packet.hpp"
+#include "transport/wire.hpp"
+
+namespace heddle::tcp {
+
+/// A packet on its way out: where its pieces lie.
+struct Packet {
+  Packet* next;
+  wire::Operation* operation;  ///< complete when the packet has left; may be null
+  unsigned first, count;       ///< of `parts`: those not sent yet
+  std::size_t bytes;
+  PacketHead head;
+  std::byte small[40];         ///< for what the context itself sends
+  iovec parts[5];              ///< head, up to three of the caller's, padding
+
+  void fill(PacketKind kind, std::uint64_t id, std::size_t n) noexcept {
+    head = {static_cast<std::uint32_t>(n), kind, packet_version, id};
+    bytes = n;
+    first = 0;
+    count = 0;
+    add(&head, sizeof head);
+  }
+  void add(void* data, std::size_t n) noexcept {
+    if (n) parts[count++] = {data, n};
+  }
+  void finish() noexcept {
+    static std::byte zeros[8] = {};
+    add(zeros, padding(bytes));
+  }
+  /// Takes away what was sent. True when that was all.
+  bool advance(std::size_t sent) noexcept {
+    for (; first < count; ++first) {
+      iovec& part = parts[first];
+      if (sent < part.iov_len) {
+        part.iov_base = static_cast<std::byte*>(part.iov_base) + sent;
+        part.iov_len -= sent;
+        return false;
+      }
+      sent -= part.iov_len;
+    }
+    return true;
+  }
+};
+
+struct Connection {
+  int fd = -1;                ///< -1: broken
+  Peer* peer = nullptr;       ///< null: has not greeted yet
+  Packet *head = nullptr, *tail = nullptr;  ///< not sent yet, or not whole
+  bool waiting = false;       ///< in Context::backlog_
+  bool armed = false;         ///< epoll tells when it can be written
+  bool queued = false;        ///< in Context::ready_
+  std::byte* buffer = nullptr;  ///< lent while it holds something
+  std::size_t begin = 0, end = 0;
+  // A reply that arrives: the rest of it goes to the caller's memory.
+  std::byte* landing = nullptr;
+  std::size_t landing_left = 0, landing_read = 0, skip = 0;
+};
+
+struct Peer {
+  std::string name;
+  wire::Address address = wire::no_address;
+  Connection* out = nullptr;  ///< what is sent goes here
+  int error = 0;              ///< it cannot be reached any more
+};
+
+}  // namespace heddle::tcp

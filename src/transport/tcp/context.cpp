@@ -1,0 +1,608 @@
+#include "transport/tcp/context.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+#include "transport/ofi/tcp_watch.hpp"
+#include "transport/tcp/connection.hpp"
+
+namespace heddle::tcp {
+namespace {
+
+HEDDLE_PARAM_SIZE(socket_buffer, "HEDDLE_TCP_BUFFER", 0, "bytes that the kernel buffers for each direction of a TCP connection; 0: as it sees fit");
+
+constexpr std::size_t largest_name = sizeof(sockaddr_in6);
+constexpr unsigned looks_between_rounds = 16;  ///< at the one connection there is, before the listener is looked at too
+constexpr unsigned hot_misses = 4;             ///< after which a connection among several is not looked at first any more
+
+sockaddr_storage own_address{};
+std::uint64_t job_key = 0;
+
+socklen_t size_of(const sockaddr_storage& address) noexcept {
+  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+/// A descriptor, also where the process has reached its soft limit: the hard one is meant for programs that need more.
+template <typename Make>
+int make_descriptor(Make&& make) noexcept {
+  int fd = make();
+  rlimit limit{};
+  if (fd < 0 && errno == EMFILE && !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    if (!setrlimit(RLIMIT_NOFILE, &limit)) fd = make();
+  }
+  return fd;
+}
+
+void prepare(int fd) noexcept {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // After a short outage the first repeats come every 0.2 s instead of later and later.
+  setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
+  const int bytes = static_cast<int>(std::min<std::int64_t>(socket_buffer.value(), 1 << 30));
+  if (bytes <= 0) return;
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+bool failed(const char* what, std::string& problem) {
+  problem = std::string("TCP: ") + what + ": " + std::strerror(errno);
+  return false;
+}
+
+}  // namespace
+
+void set_address(const sockaddr_storage& address) noexcept { own_address = address; }
+void set_key(std::uint64_t key) noexcept { job_key = key; }
+
+Context::Context() { received_.kind = wire::Operation::Kind::receive; }
+Context::~Context() { Context::close(); }
+
+bool Context::open(std::size_t largest, bool, std::string& problem) {
+  largest_ = largest;
+  buffer_bytes_ = std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10);
+  sends_parts_ = reads_ = true;
+  largest_read_ = std::size_t{1} << 30;
+  listener_ = make_descriptor([] { return socket(own_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  if (listener_ < 0) return failed("opening a socket", problem);
+  sockaddr_storage name = own_address;
+  socklen_t bytes = size_of(name);
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&name), bytes)) return failed("binding a socket to this host's address", problem);
+  if (listen(listener_, SOMAXCONN)) return failed("listening", problem);
+  if (getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &bytes)) return failed("asking for the socket's address", problem);
+  name_.assign(reinterpret_cast<const char*>(&name), bytes);
+  ofi::watch_own(name_);
+  epoll_ = make_descriptor([] { return epoll_create1(EPOLL_CLOEXEC); });
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event)) return failed("epoll", problem);
+  wait_fd_ = epoll_;
+  return true;
+}
+
+void Context::close() noexcept {
+  for (auto& connection : connections_) {
+    if (connection->fd < 0) continue;
+    // Closed with bytes unread, the kernel would throw away what has not reached the peer yet.
+    shutdown(connection->fd, SHUT_WR);
+    std::byte rest[4096];
+    for (int i = 0; i < 256 && recv(connection->fd, rest, sizeof rest, MSG_DONTWAIT) > 0; ++i) {}
+    ::close(connection->fd);
+    std::free(connection->buffer);
+    while (Packet* packet = connection->head) {
+      connection->head = packet->next;
+      delete packet;
+    }
+  }
+  connections_.clear();
+  peers_.clear();
+  by_name_.clear();
+  touched_.clear();
+  ready_.clear();
+  backlog_.clear();
+  done_.clear();
+  for (std::byte* buffer : free_buffers_) std::free(buffer);
+  free_buffers_.clear();
+  while (Packet* packet = free_packets_) {
+    free_packets_ = packet->next;
+    delete packet;
+  }
+  if (listener_ >= 0) ::close(listener_);
+  if (epoll_ >= 0) ::close(epoll_);
+  listener_ = epoll_ = wait_fd_ = -1;
+  hot_ = nullptr;
+}
+
+// --- peers and connections ---------------------------------------------------------------------------------------------------------
+
+Peer& Context::peer_named(std::string_view name) {
+  std::string key(name);
+  const auto found = by_name_.find(key);
+  if (found != by_name_.end()) return *found->second;
+  peers_.push_back(std::make_unique<Peer>());
+  Peer& peer = *peers_.back();
+  peer.name = key;
+  peer.address = peers_.size() - 1;
+  by_name_.emplace(std::move(key), &peer);
+  return peer;
+}
+
+wire::Address Context::insert(std::string_view name) noexcept {
+  sa_family_t family = AF_UNSPEC;
+  if (name.size() >= sizeof family) std::memcpy(&family, name.data(), sizeof family);
+  const std::size_t bytes = family == AF_INET ? sizeof(sockaddr_in) : family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+  if (!bytes || name.size() < bytes) return wire::no_address;
+  return peer_named(name.substr(0, bytes)).address;
+}
+
+Connection& Context::new_connection(int fd) noexcept {
+  prepare(fd);
+  connections_.push_back(std::make_unique<Connection>());
+  Connection& connection = *connections_.back();
+  connection.fd = fd;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = &connection;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) sys::fatal("watching a connection: %s", std::strerror(errno));
+  return connection;
+}
+
+bool Context::connect(Peer& peer) noexcept {
+  sockaddr_storage to{};
+  std::memcpy(&to, peer.name.data(), peer.name.size());
+  const int fd = make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  if (fd < 0) {
+    peer.error = errno;
+    return false;
+  }
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&to), static_cast<socklen_t>(peer.name.size())) && errno != EINPROGRESS) {
+    peer.error = errno;
+    ::close(fd);
+    return false;
+  }
+  Connection& connection = new_connection(fd);
+  connection.peer = &peer;
+  peer.out = &connection;
+  Packet& greeting = *new_packet();
+  static_assert(largest_name + 7 < sizeof greeting.small);
+  std::memcpy(greeting.small, name_.data(), name_.size());
+  greeting.fill(PacketKind::greeting, job_key, name_.size());
+  greeting.add(greeting.small, name_.size());
+  greeting.finish();
+  post(peer, greeting);
+  return peer.error == 0;
+}
+
+void Context::accept_all() noexcept {
+  // Strangers that were thrown out; nothing else refers to them here.
+  std::erase_if(connections_, [](const auto& c) { return c->fd < 0 && !c->peer && !c->buffer && !c->queued && !c->waiting; });
+  for (int i = 0; i < 64; ++i) {
+    const int fd = make_descriptor([&] { return accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+    if (fd >= 0) {
+      new_connection(fd);
+      continue;
+    }
+    if (errno == EMFILE || errno == ENFILE)
+      HEDDLE_NOTICE_ONCE("a connection waits because this process has too many files open: raise the limit (`ulimit -n`)");
+    if (errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
+bool Context::greeted(Connection& connection, std::uint64_t key, const std::byte* name, std::size_t bytes) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(name), bytes);
+  sa_family_t family;
+  std::memcpy(&family, name, sizeof family);
+  if (key != job_key || !((family == AF_INET && bytes == sizeof(sockaddr_in)) || (family == AF_INET6 && bytes == sizeof(sockaddr_in6))))
+    return false;
+  Peer& peer = peer_named(text);
+  connection.peer = &peer;
+  // Both have connected: one connection is enough, and the one with the greater name changes over, unless it is in the middle of a packet.
+  if (!peer.out || (peer.name < name_ && !peer.out->head)) peer.out = &connection;
+  return true;
+}
+
+void Context::break_off(Connection& connection, int error) noexcept {
+  if (connection.fd < 0) return;
+  ::close(connection.fd);  // epoll forgets it with that
+  connection.fd = -1;
+  if (hot_ == &connection) hot_ = nullptr;
+  while (Packet* packet = connection.head) {
+    connection.head = packet->next;
+    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
+    packet->next = free_packets_;
+    free_packets_ = packet;
+  }
+  connection.tail = nullptr;
+  Peer* peer = connection.peer;
+  if (!peer) return;
+  bool concerned = peer->out == &connection;
+  for (std::size_t slot = 0; slot < reads_under_way_.size(); ++slot)
+    if (reads_under_way_[slot].operation && reads_under_way_[slot].peer == peer) {
+      end_read(slot, error);
+      concerned = true;
+    }
+  if (concerned && !peer->error) peer->error = error;
+}
+
+void Context::want_writable(Connection& connection, bool wanted) noexcept {
+  if (connection.armed == wanted || connection.fd < 0) return;
+  connection.armed = wanted;
+  epoll_event event{};
+  event.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  event.data.ptr = &connection;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, connection.fd, &event);
+}
+
+// --- sending -----------------------------------------------------------------------------------------------------------------------
+
+Packet* Context::new_packet() noexcept {
+  Packet* packet = free_packets_;
+  if (packet) free_packets_ = packet->next;
+  else packet = new (std::nothrow) Packet;
+  if (!packet) sys::fatal("no memory for a message to the network");
+  packet->next = nullptr;
+  packet->operation = nullptr;
+  return packet;
+}
+
+/// Sends what waits on a connection until the kernel takes no more. True if anything left.
+bool Context::push(Connection& connection) noexcept {
+  bool any = false;
+  for (int i = 0; i < 8; ++i) {  // so that arrivals get their turn
+    Packet* packet = connection.head;
+    if (!packet) return any;
+    msghdr message{};
+    message.msg_iov = packet->parts + packet->first;
+    message.msg_iovlen = packet->count - packet->first;
+    const ssize_t sent = sendmsg(connection.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) break_off(connection, errno);
+      return any;
+    }
+    any = true;
+    if (!packet->advance(static_cast<std::size_t>(sent))) return any;  // the socket is full
+    connection.head = packet->next;
+    if (!connection.head) connection.tail = nullptr;
+    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, 0});
+    packet->next = free_packets_;
+    free_packets_ = packet;
+  }
+  return any;
+}
+
+void Context::push_all() noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < backlog_.size(); ++i) {
+    Connection& connection = *backlog_[i];
+    push(connection);
+    if (connection.head) {
+      backlog_[kept++] = &connection;
+    } else {
+      connection.waiting = false;
+      want_writable(connection, false);
+    }
+  }
+  backlog_.resize(kept);
+}
+
+/// Sends a packet at once or keeps it. 1: it has left, and its memory is free.
+int Context::post(Peer& peer, Packet& packet) noexcept {
+  if (!peer.error && !peer.out) connect(peer);
+  if (peer.error) {
+    if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
+    packet.next = free_packets_;
+    free_packets_ = &packet;
+    return 0;
+  }
+  Connection& connection = *peer.out;
+  wire::Operation* const operation = packet.operation;
+  const bool first = !connection.head;
+  if (first) connection.head = &packet; else connection.tail->next = &packet;
+  connection.tail = &packet;
+  if (first) {
+    packet.operation = nullptr;
+    push(connection);
+    if (connection.fd < 0) {
+      if (operation) done_.push_back({operation, 0, 0, nullptr, peer.error});
+      return 0;
+    }
+    if (!connection.head) return 1;
+    packet.operation = operation;
+  }
+  if (!connection.waiting) {
+    connection.waiting = true;
+    backlog_.push_back(&connection);
+  }
+  return 0;
+}
+
+int Context::send(wire::Address to, const void* data, std::size_t bytes, void*, wire::Operation& operation) noexcept {
+  const iovec part{const_cast<void*>(data), bytes};
+  return send_parts(to, &part, 1, operation);
+}
+
+int Context::send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept {
+  Packet& packet = *new_packet();
+  packet.operation = &operation;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
+  packet.fill(PacketKind::message, 0, bytes);
+  for (std::size_t i = 0; i < count; ++i) packet.add(parts[i].iov_base, parts[i].iov_len);
+  packet.finish();
+  return post(*peers_[to], packet);
+}
+
+int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::uint64_t address, std::uint64_t key,
+                  wire::Operation& operation) noexcept {
+  if (free_reads_.empty()) {
+    free_reads_.push_back(static_cast<std::uint32_t>(reads_under_way_.size()));
+    reads_under_way_.emplace_back();
+  }
+  const std::uint32_t slot = free_reads_.back();
+  free_reads_.pop_back();
+  Peer& peer = *peers_[from];
+  reads_under_way_[slot] = {&operation, static_cast<std::byte*>(to), bytes, &peer};
+  Packet& packet = *new_packet();
+  const ReadRequest request{key, address, bytes};
+  std::memcpy(packet.small, &request, sizeof request);
+  packet.fill(PacketKind::request, slot, sizeof request);
+  packet.add(packet.small, sizeof request);
+  packet.finish();
+  post(peer, packet);
+  if (peer.error && reads_under_way_[slot].operation == &operation) end_read(slot, peer.error);
+  return 0;
+}
+
+void Context::end_read(std::size_t slot, int error) noexcept {
+  done_.push_back({reads_under_way_[slot].operation, 0, reads_under_way_[slot].bytes, nullptr, error});
+  reads_under_way_[slot] = {};
+  free_reads_.push_back(static_cast<std::uint32_t>(slot));
+}
+
+void Context::answer(Connection& connection, std::uint64_t id, const std::byte* body) noexcept {
+  ReadRequest request;
+  std::memcpy(&request, body, sizeof request);
+  Packet& packet = *new_packet();
+  const auto index = static_cast<std::uint32_t>(request.key);
+  const Region* region = index < regions_.size() ? &regions_[index] : nullptr;
+  if (!region || !region->used || region->generation != request.key >> 32 || request.offset > region->bytes ||
+      request.bytes > region->bytes - request.offset || request.bytes > largest_read_) {
+    packet.fill(PacketKind::refusal, id, 0);
+  } else {
+    packet.fill(PacketKind::reply, id, request.bytes);
+    packet.add(const_cast<std::byte*>(region->base) + request.offset, request.bytes);
+  }
+  packet.finish();
+  post(*connection.peer, packet);
+}
+
+bool Context::register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept {
+  registration = {};
+  if (use != wire::Use::read_by_peers) return true;
+  if (free_regions_.empty()) {
+    free_regions_.push_back(static_cast<std::uint32_t>(regions_.size()));
+    regions_.emplace_back();
+  }
+  const std::uint32_t index = free_regions_.back();
+  free_regions_.pop_back();
+  Region& region = regions_[index];
+  region.base = static_cast<const std::byte*>(address);
+  region.bytes = bytes;
+  region.used = true;
+  registration.memory = this;  // says that there is something to undo
+  registration.key = std::uint64_t{region.generation} << 32 | index;
+  return true;
+}
+
+void Context::deregister(wire::Registration& registration) noexcept {
+  if (!registration.memory) return;
+  const auto index = static_cast<std::uint32_t>(registration.key);
+  regions_[index].used = false;
+  ++regions_[index].generation;
+  free_regions_.push_back(index);
+  registration = {};
+}
+
+// --- receiving ---------------------------------------------------------------------------------------------------------------------
+
+/// Receives what the socket has, at most what there is room for. True if anything came.
+bool Context::receive(Connection& connection) noexcept {
+  if (!connection.buffer) {
+    if (free_buffers_.empty()) {
+      auto* buffer = static_cast<std::byte*>(std::aligned_alloc(4096, (buffer_bytes_ + 4095) & ~std::size_t{4095}));
+      if (!buffer) sys::fatal("no memory to receive from the network");
+      free_buffers_.push_back(buffer);
+    }
+    connection.buffer = free_buffers_.back();
+    free_buffers_.pop_back();
+    connection.begin = connection.end = 0;
+    touched_.push_back(&connection);
+  }
+  std::byte padding_room[8];
+  iovec parts[3];
+  int count = 0;
+  if (connection.landing_left) parts[count++] = {connection.landing, connection.landing_left};
+  if (connection.skip) parts[count++] = {padding_room, connection.skip};
+  const std::size_t room = buffer_bytes_ - connection.end;
+  if (room) parts[count++] = {connection.buffer + connection.end, room};
+  if (!count) return false;
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = static_cast<std::size_t>(count);
+  const ssize_t got = count == 1 ? recv(connection.fd, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT)
+                                 : recvmsg(connection.fd, &message, MSG_DONTWAIT);
+  if (got <= 0) {
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) break_off(connection, got ? errno : ECONNRESET);
+    return false;
+  }
+  auto bytes = static_cast<std::size_t>(got);
+  if (const std::size_t n = std::min(bytes, connection.landing_left)) {
+    connection.landing += n;
+    bytes -= n;
+    connection.landing_left -= n;
+    if (!connection.landing_left) end_read(connection.landing_read, 0);
+  }
+  const std::size_t skipped = std::min(bytes, connection.skip);
+  connection.skip -= skipped;
+  connection.end += bytes - skipped;
+  return true;
+}
+
+/// Hands out whole packets of a connection, and does what those ask for that are for this context. False when the connection is no more.
+bool Context::take(Connection& connection, wire::Event* events, int n, int& found) noexcept {
+  while (found < n) {
+    const std::size_t have = connection.end - connection.begin;
+    if (have < sizeof(PacketHead)) break;
+    std::byte* const at = connection.buffer + connection.begin;
+    PacketHead head;
+    std::memcpy(&head, at, sizeof head);
+    std::byte* const body = at + sizeof head;
+    const std::size_t whole = sizeof head + head.bytes + padding(head.bytes);
+    bool good = head.version == packet_version && (connection.peer ? head.kind != PacketKind::greeting : head.kind == PacketKind::greeting);
+    switch (head.kind) {
+      case PacketKind::greeting: good = good && head.bytes >= sizeof(sockaddr_in) && head.bytes <= largest_name && head.id == job_key; break;
+      case PacketKind::message: good = good && head.bytes <= largest_; break;
+      case PacketKind::request: good = good && head.bytes == sizeof(ReadRequest); break;
+      case PacketKind::reply:
+      case PacketKind::refusal:
+        good = good && head.id < reads_under_way_.size() && reads_under_way_[head.id].operation &&
+               reads_under_way_[head.id].peer == connection.peer &&
+               head.bytes == (head.kind == PacketKind::reply ? reads_under_way_[head.id].bytes : 0);
+        break;
+      default: good = false;
+    }
+    if (good && head.kind == PacketKind::reply) {
+      Read& read = reads_under_way_[head.id];
+      const std::size_t here = std::min<std::size_t>(have - sizeof head, head.bytes);
+      if (here) std::memcpy(read.to, body, here);
+      if (here == head.bytes && have >= whole) {
+        connection.begin += whole;
+        end_read(head.id, 0);
+        continue;
+      }
+      connection.begin = connection.end;  // the rest is received where it belongs
+      connection.landing = read.to + here;
+      connection.landing_left = head.bytes - here;
+      connection.landing_read = head.id;
+      connection.skip = whole - have - connection.landing_left;
+      if (!connection.landing_left) end_read(head.id, 0);
+      break;
+    }
+    if (good && have < whole) break;
+    if (good && head.kind == PacketKind::greeting) good = greeted(connection, head.id, body, head.bytes);
+    if (!good) {
+      if (!connection.peer)
+        HEDDLE_NOTICE_ONCE("a connection was refused that does not begin as those of this job do: something that does not belong to it "
+                           "reaches its ports (further ones are refused silently)");
+      break_off(connection, EPROTO);
+      return false;
+    }
+    connection.begin += whole;
+    if (head.kind == PacketKind::message) events[found++] = {&received_, 0, head.bytes, body, 0};
+    else if (head.kind == PacketKind::request) answer(connection, head.id, body);
+    else if (head.kind == PacketKind::refusal) end_read(head.id, EACCES);
+    if (connection.fd < 0) return false;
+  }
+  return true;
+}
+
+/// After the caller is done with what was handed out: buffers without bytes go back, bytes move to where the rest of their packet has room.
+void Context::tidy() noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    Connection& connection = *touched_[i];
+    if (connection.begin == connection.end || connection.fd < 0) {
+      free_buffers_.push_back(connection.buffer);
+      connection.buffer = nullptr;
+      connection.begin = connection.end = 0;
+      continue;
+    }
+    if (connection.begin && buffer_bytes_ - connection.begin < largest_ + sizeof(PacketHead) + 8) {
+      std::memmove(connection.buffer, connection.buffer + connection.begin, connection.end - connection.begin);
+      connection.end -= connection.begin;
+      connection.begin = 0;
+    }
+    touched_[kept++] = &connection;
+  }
+  touched_.resize(kept);
+}
+
+/// Takes from a connection, and remembers it if it may have more.
+void Context::take_in_turn(Connection& connection, wire::Event* events, int n, int& found) noexcept {
+  if (!take(connection, events, n, found) || found < n || connection.queued || connection.begin == connection.end) return;
+  connection.queued = true;
+  ready_.push_back(&connection);
+}
+
+/// Looks at every connection that has something, and lets new ones in.
+void Context::look_at_all(wire::Event* events, int n, int& found) noexcept {
+  epoll_event seen[16];
+  const int count = epoll_wait(epoll_, seen, 16, 0);
+  bool knocks = false;
+  for (int i = 0; i < count; ++i) {
+    auto* connection = static_cast<Connection*>(seen[i].data.ptr);
+    if (!connection) {
+      knocks = true;
+      continue;
+    }
+    // With packets in hand it waits: what was handed out must stay, and others get their turn.
+    if (connection->fd < 0 || connection->queued || !(seen[i].events & ~std::uint32_t{EPOLLOUT})) continue;
+    if (!receive(*connection)) continue;
+    hot_ = connection;
+    misses_ = 0;
+    take_in_turn(*connection, events, n, found);
+  }
+  if (knocks) accept_all();
+}
+
+int Context::poll(wire::Event* events, int n) noexcept {
+  if (!touched_.empty()) tidy();
+  if (!backlog_.empty()) push_all();
+  int found = 0;
+  for (std::size_t turns = ready_.size(); turns && found < n; --turns) {
+    Connection& connection = *ready_.front();
+    ready_.pop_front();
+    connection.queued = false;
+    if (connection.fd >= 0) take_in_turn(connection, events, n, found);
+  }
+  bool came = false;
+  if (found < n && hot_ && !hot_->queued) {
+    came = receive(*hot_);
+    if (came) {
+      misses_ = 0;
+      take_in_turn(*hot_, events, n, found);
+    } else if (++misses_ >= hot_misses && connections_.size() > 1) {
+      hot_ = nullptr;
+    }
+  }
+  // One connection is looked at by itself; several, by asking the kernel which of them have something.
+  ++looks_;
+  if (found < n && (!hot_ || (connections_.size() > 1 && !came) || looks_ % looks_between_rounds == 0)) look_at_all(events, n, found);
+  while (found < n && !done_.empty()) {
+    events[found++] = done_.front();
+    done_.pop_front();
+  }
+  return found;
+}
+
+bool Context::may_sleep() noexcept {
+  if (!ready_.empty() || !done_.empty()) return false;
+  for (Connection* connection : backlog_) want_writable(*connection, true);
+  return true;
+}
+
+}  // namespace heddle::tcp

@@ -1,0 +1,104 @@
+// One VCI's own sockets: messages and reads of memory over TCP without a library between.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/wire.hpp"
+
+namespace heddle::tcp {
+
+/// Where contexts of this process listen: an address of this host. Before the first `open`.
+void set_address(const sockaddr_storage& address) noexcept;
+/// What connections of this job begin with; others are closed. Before the first `poll`.
+void set_key(std::uint64_t key) noexcept;
+
+struct Connection;
+struct Packet;
+struct Peer;
+
+/// When to use it: where the nodes are joined by TCP alone. When not: where the network has its own way past the kernel (libfabric).
+///
+/// Bytes on a connection are packets (packet.hpp). A process connects when it first sends, and the other end answers on the same
+/// connection; when both connected at once, each first keeps its own, and then the one with the greater name takes the other's. Messages
+/// are sent in order on one connection, but may overtake where that changes: who counts them puts them back in order.
+///
+/// A message goes straight from the caller's memory into the socket, and what does not fit waits here; an arrived one is handed out where
+/// it was received, and what was asked for by `read` is received where the caller wants it. A look costs one system call.
+class Context final : public wire::Context {
+ public:
+  Context();
+  ~Context() override;
+
+  bool open(std::size_t largest, bool wait, std::string& problem) override;
+  void close() noexcept override;
+  wire::Address insert(std::string_view name) noexcept override;
+  int send(wire::Address to, const void* data, std::size_t bytes, void* descriptor, wire::Operation& operation) noexcept override;
+  int send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept override;
+  int read(wire::Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+           wire::Operation& operation) noexcept override;
+  int poll(wire::Event* events, int n) noexcept override;
+  bool register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept override;
+  void deregister(wire::Registration& registration) noexcept override;
+  bool may_sleep() noexcept override;
+
+ private:
+  struct Region {  ///< memory that peers may read
+    const std::byte* base = nullptr;
+    std::size_t bytes = 0;
+    std::uint32_t generation = 1;  ///< so that an old key fits nothing new
+    bool used = false;
+  };
+  struct Read {  ///< under way
+    wire::Operation* operation = nullptr;
+    std::byte* to = nullptr;
+    std::size_t bytes = 0;
+    Peer* peer = nullptr;
+  };
+
+  Peer& peer_named(std::string_view name);
+  bool connect(Peer& peer) noexcept;
+  Connection& new_connection(int fd) noexcept;
+  void accept_all() noexcept;
+  int post(Peer& peer, Packet& packet) noexcept;
+  Packet* new_packet() noexcept;
+  bool push(Connection& connection) noexcept;
+  void push_all() noexcept;
+  bool receive(Connection& connection) noexcept;
+  void look_at_all(wire::Event* events, int n, int& found) noexcept;
+  void take_in_turn(Connection& connection, wire::Event* events, int n, int& found) noexcept;
+  bool take(Connection& connection, wire::Event* events, int n, int& found) noexcept;
+  bool greeted(Connection& connection, std::uint64_t key, const std::byte* name, std::size_t bytes) noexcept;
+  void answer(Connection& connection, std::uint64_t id, const std::byte* request) noexcept;
+  void end_read(std::size_t slot, int error) noexcept;
+  void break_off(Connection& connection, int error) noexcept;
+  void tidy() noexcept;
+  void want_writable(Connection& connection, bool wanted) noexcept;
+
+  int listener_ = -1, epoll_ = -1;
+  std::size_t largest_ = 0, buffer_bytes_ = 0;
+  std::vector<std::unique_ptr<Peer>> peers_;                    ///< by Address
+  std::unordered_map<std::string, Peer*> by_name_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying
+  std::deque<Connection*> ready_;       ///< with packets that were received and not yet handed out
+  std::vector<Connection*> backlog_;    ///< with packets that the kernel did not take
+  std::deque<wire::Event> done_;        ///< completions to hand out
+  std::vector<std::byte*> free_buffers_;
+  Packet* free_packets_ = nullptr;
+  std::vector<Region> regions_;
+  std::vector<std::uint32_t> free_regions_;
+  std::vector<Read> reads_under_way_;
+  std::vector<std::uint32_t> free_reads_;
+  wire::Operation received_;            ///< of every message that arrived
+  Connection* hot_ = nullptr;           ///< the one that had something last: looked at first
+  unsigned misses_ = 0, looks_ = 0;
+};
+
+}  // namespace heddle::tcp

@@ -1,0 +1,264 @@
+// Two contexts of one process stand for two processes: they meet over the loopback interface.
+#include "transport/tcp/context.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "transport/tcp/packet.hpp"
+
+namespace heddle::tcp {
+namespace {
+
+constexpr std::size_t largest = 96 << 10;
+constexpr std::uint64_t key = 0x1234567890abcdef;
+
+std::vector<std::byte> pattern(std::size_t n, unsigned seed) {
+  std::vector<std::byte> bytes(n);
+  std::mt19937 random(seed);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+struct Side {
+  Side() {
+    std::string problem;
+    opened = context.open(largest, true, problem);
+    EXPECT_TRUE(opened) << problem;
+  }
+  /// What has happened, once.
+  void look() {
+    wire::Event events[8];
+    const int n = context.poll(events, 8);
+    for (int i = 0; i < n; ++i) {
+      if (events[i].operation->kind == wire::Operation::Kind::receive)
+        messages.emplace_back(events[i].data, events[i].data + events[i].bytes);
+      else
+        (events[i].error ? failed : done).push_back(events[i].operation);
+    }
+  }
+  Context context;
+  bool opened = false;
+  std::vector<std::vector<std::byte>> messages;
+  std::vector<wire::Operation*> done, failed;
+};
+
+class TcpContext : public testing::Test {
+ protected:
+  TcpContext() {
+    sockaddr_storage loopback{};
+    auto& in = reinterpret_cast<sockaddr_in&>(loopback);
+    in.sin_family = AF_INET;
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    set_address(loopback);
+    set_key(key);
+  }
+  /// Lets both look until `enough`, at most 20 s.
+  static bool until(Side& a, Side& b, const std::function<bool()>& enough) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!enough()) {
+      a.look();
+      b.look();
+      if (std::chrono::steady_clock::now() > deadline) return false;
+    }
+    return true;
+  }
+  static int client_of(const Side& side) {
+    sockaddr_in to;
+    std::memcpy(&to, side.context.name().data(), sizeof to);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    return fd;
+  }
+};
+
+TEST_F(TcpContext, messages_of_all_lengths_arrive_in_order) {
+  Side a, b;
+  const wire::Address to = a.context.insert(b.context.name());
+  std::vector<std::vector<std::byte>> sent;
+  for (std::size_t n : {0UL, 1UL, 7UL, 8UL, 9UL, 4096UL, 65536UL, largest, 3UL, 65537UL, 16UL}) sent.push_back(pattern(n, static_cast<unsigned>(n)));
+  std::vector<wire::Operation> operations(sent.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    operations[i].kind = wire::Operation::Kind::send;
+    const int code = a.context.send(to, sent[i].data(), sent[i].size(), nullptr, operations[i]);
+    ASSERT_TRUE(code == 0 || code == 1);
+    kept += code == 0;
+  }
+  ASSERT_TRUE(until(a, b, [&] { return b.messages.size() == sent.size() && a.done.size() == kept; }));
+  for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(b.messages[i], sent[i]) << i;
+}
+
+TEST_F(TcpContext, what_the_kernel_does_not_take_waits_and_leaves_later) {
+  Side a, b;
+  const wire::Address to = a.context.insert(b.context.name());
+  const auto bytes = pattern(largest, 1);
+  std::vector<wire::Operation> operations(400);  // 38 MiB: more than two sockets hold
+  std::size_t kept = 0;
+  for (auto& operation : operations) {
+    operation.kind = wire::Operation::Kind::send;
+    kept += a.context.send(to, bytes.data(), bytes.size(), nullptr, operation) == 0;
+  }
+  EXPECT_GT(kept, 0U);
+  ASSERT_TRUE(a.context.may_sleep());
+  ASSERT_TRUE(until(a, b, [&] { return b.messages.size() == operations.size() && a.done.size() == kept; }));
+  for (const auto& message : b.messages) ASSERT_EQ(message, bytes);
+}
+
+TEST_F(TcpContext, both_may_connect_at_once) {
+  Side a, b;
+  const wire::Address to_b = a.context.insert(b.context.name()), to_a = b.context.insert(a.context.name());
+  wire::Operation operation;
+  operation.kind = wire::Operation::Kind::send;
+  for (int round = 0; round < 50; ++round) {
+    const auto bytes = pattern(64, static_cast<unsigned>(round));
+    while (a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operation) == 0) a.done.clear(), a.look();
+    while (b.context.send(to_a, bytes.data(), bytes.size(), nullptr, operation) == 0) b.done.clear(), b.look();
+    ASSERT_TRUE(until(a, b, [&] { return a.messages.size() > static_cast<std::size_t>(round) && b.messages.size() > static_cast<std::size_t>(round); }));
+    EXPECT_EQ(a.messages.back(), bytes);
+    EXPECT_EQ(b.messages.back(), bytes);
+  }
+}
+
+TEST_F(TcpContext, reads_bring_the_bytes_that_were_asked_for_and_nothing_else) {
+  Side a, b;
+  const auto memory = pattern(3'000'001, 5);
+  wire::Registration registration;
+  ASSERT_TRUE(b.context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, registration));
+  const wire::Address from = a.context.insert(b.context.name());
+  struct Piece {
+    std::size_t offset, bytes;
+  };
+  const std::vector<Piece> pieces = {{0, 1}, {0, 3'000'001}, {13, 77'777}, {2'000'000, 1'000'001}, {5, 8}, {100, 0}};
+  std::vector<wire::Operation> operations(pieces.size());
+  std::vector<std::vector<std::byte>> rooms;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    operations[i].kind = wire::Operation::Kind::read;
+    rooms.emplace_back(pieces[i].bytes + 2, std::byte{0x5a});
+    ASSERT_EQ(a.context.read(from, rooms[i].data() + 1, pieces[i].bytes, nullptr, registration.base + pieces[i].offset, registration.key, operations[i]), 0);
+  }
+  ASSERT_TRUE(until(a, b, [&] { return a.done.size() == pieces.size(); }));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(std::memcmp(rooms[i].data() + 1, memory.data() + pieces[i].offset, pieces[i].bytes), 0) << i;
+    EXPECT_EQ(rooms[i].front(), std::byte{0x5a}) << i;
+    EXPECT_EQ(rooms[i].back(), std::byte{0x5a}) << i;
+  }
+}
+
+TEST_F(TcpContext, reads_of_what_is_not_registered_are_refused) {
+  Side a, b;
+  const auto memory = pattern(1000, 5);
+  wire::Registration registration;
+  ASSERT_TRUE(b.context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, registration));
+  const std::uint64_t good = registration.key;
+  wire::Registration gone;
+  ASSERT_TRUE(b.context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, gone));
+  const std::uint64_t old = gone.key;
+  b.context.deregister(gone);
+  ASSERT_TRUE(b.context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, gone));  // in its place
+  ASSERT_NE(gone.key, old);
+  const wire::Address from = a.context.insert(b.context.name());
+  std::vector<std::byte> room(2000, std::byte{0x5a});
+  std::vector<wire::Operation> operations(5);
+  for (auto& operation : operations) operation.kind = wire::Operation::Kind::read;
+  a.context.read(from, room.data(), 1001, nullptr, 0, good, operations[0]);
+  a.context.read(from, room.data(), 1, nullptr, 1000, good, operations[1]);
+  a.context.read(from, room.data(), 8, nullptr, ~std::uint64_t{0} - 3, good, operations[2]);
+  a.context.read(from, room.data(), 8, nullptr, 0, old, operations[3]);
+  a.context.read(from, room.data(), 8, nullptr, 0, 99, operations[4]);
+  ASSERT_TRUE(until(a, b, [&] { return a.failed.size() + a.done.size() == operations.size(); }));
+  EXPECT_EQ(a.failed.size(), operations.size());
+  EXPECT_EQ(room, std::vector<std::byte>(2000, std::byte{0x5a}));
+}
+
+TEST_F(TcpContext, what_does_not_begin_with_the_jobs_key_is_thrown_out_and_hands_nothing_over) {
+  Side a, b;
+  std::mt19937 random(3);
+  const auto greeting = [&](std::uint64_t with, PacketKind kind, std::uint32_t bytes) {
+    std::vector<std::byte> packet(sizeof(PacketHead) + 16);
+    const PacketHead head{bytes, kind, packet_version, with};
+    std::memcpy(packet.data(), &head, sizeof head);
+    std::memcpy(packet.data() + sizeof head, a.context.name().data(), 16);
+    return packet;
+  };
+  std::vector<std::vector<std::byte>> rubbish = {greeting(key + 1, PacketKind::greeting, 16), greeting(key, PacketKind::message, 16),
+                                                 greeting(key, PacketKind::greeting, 15), greeting(key, PacketKind::greeting, 1 << 30),
+                                                 greeting(key, PacketKind::reply, 16), greeting(key, static_cast<PacketKind>(99), 16)};
+  for (int i = 0; i < 20; ++i) rubbish.push_back(pattern(16 + random() % 5000, static_cast<unsigned>(i)));
+  for (const auto& bytes : rubbish) {
+    const int client = client_of(b);
+    ASSERT_GT(::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
+    bool out = false;  // the other end has closed
+    ASSERT_TRUE(until(a, b, [&] {
+      pollfd look{client, POLLIN, 0};
+      char byte;
+      return out = out || (::poll(&look, 1, 0) == 1 && recv(client, &byte, 1, 0) <= 0);
+    }));
+    ::close(client);
+  }
+  EXPECT_TRUE(b.messages.empty());
+  // And who belongs here is served as before.
+  wire::Operation operation;
+  operation.kind = wire::Operation::Kind::send;
+  const auto bytes = pattern(100, 9);
+  a.context.send(a.context.insert(b.context.name()), bytes.data(), bytes.size(), nullptr, operation);
+  ASSERT_TRUE(until(a, b, [&] { return b.messages.size() == 1; }));
+  EXPECT_EQ(b.messages[0], bytes);
+}
+
+TEST_F(TcpContext, a_peer_that_is_gone_fails_what_was_posted_to_it) {
+  Side a;
+  auto b = std::make_unique<Side>();
+  const auto bytes = pattern(64, 1);
+  const wire::Address to = a.context.insert(b->context.name());
+  std::vector<wire::Operation> operations(3);
+  for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
+  a.context.send(to, bytes.data(), bytes.size(), nullptr, operations[0]);
+  ASSERT_TRUE(until(a, *b, [&] { return b->messages.size() == 1; }));
+  a.done.clear();
+  operations[1].kind = wire::Operation::Kind::read;
+  std::vector<std::byte> room(10);
+  a.context.read(to, room.data(), 10, nullptr, 0, 1, operations[1]);
+  b->context.close();
+  Side other;
+  ASSERT_TRUE(until(a, other, [&] { return a.failed.size() == 1; }));
+  EXPECT_EQ(a.failed[0], &operations[1]);
+  a.context.send(to, bytes.data(), bytes.size(), nullptr, operations[2]);
+  ASSERT_TRUE(until(a, other, [&] { return a.failed.size() == 2; }));
+  EXPECT_EQ(a.failed[1], &operations[2]);
+}
+
+TEST_F(TcpContext, its_descriptor_tells_sleepers_of_messages_and_of_room_to_send) {
+  Side a, b;
+  const auto bytes = pattern(largest, 1);
+  const wire::Address to = a.context.insert(b.context.name());
+  std::vector<wire::Operation> operations(400);
+  for (auto& operation : operations) {
+    operation.kind = wire::Operation::Kind::send;
+    a.context.send(to, bytes.data(), bytes.size(), nullptr, operation);
+  }
+  int sender_woke = 0;
+  while (b.messages.size() < operations.size()) {
+    while (!b.context.may_sleep()) b.look();
+    while (!a.context.may_sleep()) a.look();
+    if (b.messages.size() == operations.size()) break;
+    pollfd both[2] = {{b.context.wait_fd(), POLLIN, 0}, {a.context.wait_fd(), POLLIN, 0}};
+    ASSERT_GE(::poll(both, 2, 20'000), 1) << "asleep for ever, with " << b.messages.size() << " messages";
+    if (both[0].revents) b.look();
+    if (both[1].revents) ++sender_woke, a.look();
+  }
+  EXPECT_GT(sender_woke, 0);
+}
+
+}  // namespace
+}  // namespace heddle::tcp
