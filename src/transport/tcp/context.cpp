@@ -50,8 +50,10 @@ int make_descriptor(Make&& make) noexcept {
 void prepare(int fd) noexcept {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // After a short outage the first repeats come every 0.2 s instead of later and later.
+  // After a short outage repeats come soon instead of later and later; kernels before 6.15 know the first way only.
   setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
+  constexpr int rto_max_ms = 44, longest = 1000;  // TCP_RTO_MAX_MS
+  setsockopt(fd, IPPROTO_TCP, rto_max_ms, &longest, sizeof longest);
   const int bytes = static_cast<int>(std::min<std::int64_t>(socket_buffer.value(), 1 << 30));
   if (bytes <= 0) return;
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
