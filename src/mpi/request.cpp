@@ -78,7 +78,9 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = 
 
 /// The common end, without looking into anything special: an operation that is complete, not persistent, without error. False
 /// when it is not that simple.
-inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
+/// \param give_back called with the request unless it is a shared one
+template <typename GiveBack>
+inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status, GiveBack&& give_back) noexcept {
   // Acquire pairs with `complete`: the status and the received data are ours.
   if (r.state.load(std::memory_order_acquire) != Request::done_bit) return false;
   if (status != MPI_STATUS_IGNORE) {
@@ -88,8 +90,11 @@ inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status)
     set_status_cancelled(*status, false);
   }
   *handle = MPI_REQUEST_NULL;
-  if (r.vci) r.vci->requests.release(&r);  // else the shared request of a send that finished at once
+  if (r.vci) give_back(r);  // else the shared request of a send that finished at once
   return true;
+}
+inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
+  return conclude_simply(r, handle, status, [](Request& request) { request.vci->requests.release(&request); });
 }
 
 /// The requests of an array, seen one by one. Null handles count as complete and empty.
@@ -140,11 +145,12 @@ int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcep
   bool failed = false;
   Comm* comm = nullptr;
   int first_code = MPI_SUCCESS;
+  GivenBack back;
   for (int i = 0; i < count; ++i) {
     MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
     Request* r = see(requests[i]).request;
     int code = MPI_SUCCESS;
-    if (r && conclude_simply(*r, &requests[i], status)) {
+    if (r && conclude_simply(*r, &requests[i], status, [&](Request& request) { back.add(request, request.vci->requests); })) {
       // nothing more to do
     } else if (r) {
       Comm* whose = nullptr;
@@ -232,37 +238,52 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
 
 namespace {
 
-[[gnu::noinline]] int waitall_slowly(int count, MPI_Request* requests, MPI_Status* statuses, int first) noexcept {
-  if (const int code = check_all(count, requests, first)) return code;
-  for (int i = 0; i < count; ++i)
-    if (Request* r = see(requests[i]).request) wait_until(r->vci, [r] { return r->is_done(); });
-  return conclude_all(count, requests, statuses);
+/// MPI_Waitall of an array whose requests before `first` are concluded.
+[[gnu::noinline]] int waitall_rest(int count, MPI_Request* requests, MPI_Status* statuses, int first) noexcept {
+  int code = check_all(count - first, requests + first, first);
+  if (!code) {
+    for (int i = first; i < count; ++i)
+      if (Request* r = see(requests[i]).request) wait_until(r->vci, [r] { return r->is_done(); });
+    code = conclude_all(count - first, requests + first, statuses == MPI_STATUSES_IGNORE ? statuses : statuses + first);
+  }
+  if (!code) return MPI_SUCCESS;
+  if (statuses != MPI_STATUSES_IGNORE)
+    for (int i = 0; i < first; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;  // MPI_ERR_IN_STATUS: those before count too
+  return check::raise_blamed(code, "MPI_Waitall");
+}
+
+/// MPI_Waitall where giving a request back costs a read-modify-write: those of a VCI share one.
+[[gnu::noinline]] int waitall_together(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+  int i = 0;
+  {
+    GivenBack back;
+    for (; i < count; ++i) {
+      Request* r = resolve<Request>(requests[i]);
+      MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+      if (!r || !conclude_simply(*r, &requests[i], status, [&](Request& done) { back.add(done, done.vci->requests); })) break;
+    }
+  }
+  return i == count ? MPI_SUCCESS : waitall_rest(count, requests, statuses, i);
 }
 
 }  // namespace
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  if (runtime.locks && count > 2) [[unlikely]] return waitall_together(count, requests, statuses);
   // One pass over what is complete and simple; from the first request that is not, the general way.
   int i = 0;
   if (statuses == MPI_STATUSES_IGNORE) {
     for (; i < count; ++i) {
       Request* r = resolve<Request>(requests[i]);
-      if (!r || !conclude_simply(*r, &requests[i], MPI_STATUS_IGNORE)) [[unlikely]] {
-        const int code = waitall_slowly(count - i, requests + i, MPI_STATUSES_IGNORE, i);
-        return code ? check::raise_blamed(code, "MPI_Waitall") : MPI_SUCCESS;
-      }
+      if (!r || !conclude_simply(*r, &requests[i], MPI_STATUS_IGNORE)) [[unlikely]] return waitall_rest(count, requests, statuses, i);
     }
     return MPI_SUCCESS;
   }
   for (; i < count; ++i) {
     Request* r = resolve<Request>(requests[i]);
-    if (!r || !conclude_simply(*r, &requests[i], &statuses[i])) [[unlikely]] break;
+    if (!r || !conclude_simply(*r, &requests[i], &statuses[i])) [[unlikely]] return waitall_rest(count, requests, statuses, i);
   }
-  if (i == count) return MPI_SUCCESS;
-  const int code = waitall_slowly(count - i, requests + i, statuses + i, i);
-  if (!code) return MPI_SUCCESS;
-  for (int done = 0; done < i; ++done) statuses[done].MPI_ERROR = MPI_SUCCESS;  // MPI_ERR_IN_STATUS: those before count too
-  return check::raise_blamed(code, "MPI_Waitall");
+  return MPI_SUCCESS;
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {

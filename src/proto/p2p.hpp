@@ -41,6 +41,9 @@ Request* completed_request() noexcept;
 
 /// Waits (spins, yields, parks, makes progress), returns the operation's error code, gives the request back to its pool.
 int wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+/// Takes a complete request of the held VCI that nothing else is to be done about: describes it and gives it back. False: it is not complete,
+/// or not that simple.
+bool reap(VciGuard& guard, Request& request, MPI_Status* status) noexcept;
 /// Posts or matches a receive, launches a send, whose fields are filled in (persistent requests, at each MPI_Start).
 void start_receive(VciGuard& guard, Request& receive) noexcept;
 void start_send(VciGuard& guard, Request& send) noexcept;

@@ -117,17 +117,37 @@ void retire(Request* r) noexcept {
 
 void free_request(Request* request, VciGuard&) noexcept { retire(request); }
 
+namespace {
+
+void describe(const Request& request, MPI_Status* status) noexcept {
+  if (status == MPI_STATUS_IGNORE) return;
+  status->MPI_SOURCE = request.source;
+  status->MPI_TAG = request.tag;
+  set_status_bytes(*status, request.bytes);
+  set_status_cancelled(*status, request.cancelled);
+}
+
+/// Done and nothing else: no error, nothing to look after. Acquire: as in is_done.
+bool is_simply_done(const Request& request) noexcept { return request.state.load(std::memory_order_acquire) == Request::done_bit; }
+
+}  // namespace
+
+bool reap(VciGuard& guard, Request& request, MPI_Status* status) noexcept {
+  if (!is_simply_done(request)) return false;
+  describe(request, status);
+  guard.vci().requests.release_held(&request);
+  return true;
+}
+
 int wait(Request* request, MPI_Status* status) noexcept {
+  // The thread that waits is mostly the one that sees the message: it gives the request back while it holds the VCI.
+  bool reaped = false;
   wait_until(
-      request->vci, [request] { return request->is_done(); }, request);
-  if (status != MPI_STATUS_IGNORE) {
-    status->MPI_SOURCE = request->source;
-    status->MPI_TAG = request->tag;
-    set_status_bytes(*status, request->bytes);
-    set_status_cancelled(*status, request->cancelled);
-  }
-  // Acquire: as in is_done. Done and nothing else: no error, nothing to look after.
-  if (request->state.load(std::memory_order_acquire) == Request::done_bit) [[likely]] {
+      request->vci, [&] { return reaped || request->is_done(); }, request,
+      [&](VciGuard& guard) { reaped = reap(guard, *request, status); });
+  if (reaped) [[likely]] return MPI_SUCCESS;
+  describe(*request, status);
+  if (is_simply_done(*request)) {
     if (request->vci) request->vci->requests.release(request);
     return MPI_SUCCESS;
   }

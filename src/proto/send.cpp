@@ -385,6 +385,7 @@ Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int ta
 
 int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
   Request* request;
+  bool reaped = false, around = false;
   if (source == MPI_PROC_NULL || (comm.routing && comm.routing->spread)) [[unlikely]] {
     request = irecv(buffer, count, type, source, tag, comm);
   } else {
@@ -397,8 +398,13 @@ int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Com
         return MPI_SUCCESS;
     }
     request = receive<Space::user>(guard, buffer, count, type, source, tag, comm);
+    if (vci.ring.pending() && progress(guard, request)) {  // it may be the next in the ring
+      reaped = reap(guard, *request, status);
+      around = look_around(vci);
+    }
   }
-  return wait(request, status);
+  if (around) [[unlikely]] progress_all();
+  return reaped ? MPI_SUCCESS : wait(request, status);
 }
 
 Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,

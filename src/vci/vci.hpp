@@ -49,14 +49,23 @@ class RequestCache {
     if constexpr (ablation::built)
       if (ablation::off.requests) return ablation::release_request(request);
     request->kind.store(Kind::freed, std::memory_order_relaxed);
-    if (!runtime.locks) {
-      request->next = free_;
-      free_ = request;
-      return;
-    }
+    if (runtime.locks) return release_chain(request, request);
+    request->next = free_;
+    free_ = request;
+  }
+  /// The same for a thread that holds the VCI.
+  void release_held(Request* request) noexcept {
+    if constexpr (ablation::built)
+      if (ablation::off.requests) return ablation::release_request(request);
+    request->kind.store(Kind::freed, std::memory_order_relaxed);
+    request->next = free_;
+    free_ = request;
+  }
+  /// Requests linked by `next` from `first` to `last`, their kinds cleared: one read-modify-write for all. \pre runtime.locks
+  void release_chain(Request* first, Request* last) noexcept {
     Request* head = returned_.load(std::memory_order_relaxed);
-    do request->next = head;  // Release pairs with the acquire in refill: the fields are ours again.
-    while (!returned_.compare_exchange_weak(head, request, std::memory_order_release, std::memory_order_relaxed));
+    do last->next = head;  // Release pairs with the acquire in refill: the fields are ours again.
+    while (!returned_.compare_exchange_weak(head, first, std::memory_order_release, std::memory_order_relaxed));
   }
 
  private:
@@ -64,6 +73,38 @@ class RequestCache {
 
   Request* free_ = nullptr;
   alignas(sync::cache_line) std::atomic<Request*> returned_{nullptr};  ///< pushed by any thread, taken as a whole
+};
+
+/// Gives requests back together: neighbours of one VCI with one read-modify-write, at the latest when it goes out of scope.
+class GivenBack {
+ public:
+  GivenBack() noexcept = default;
+  GivenBack(const GivenBack&) = delete;
+  GivenBack& operator=(const GivenBack&) = delete;
+  ~GivenBack() {
+    if (first_) flush();
+  }
+  void add(Request& request, RequestCache& cache) noexcept {
+    bool alone = !runtime.locks;
+    if constexpr (ablation::built) alone = alone || ablation::off.requests;
+    if (alone) return cache.release(&request);
+    if (&cache != cache_) {
+      if (first_) flush();
+      cache_ = &cache;
+      last_ = &request;
+    }
+    request.kind.store(Kind::freed, std::memory_order_relaxed);
+    request.next = first_;
+    first_ = &request;
+  }
+
+ private:
+  void flush() noexcept {
+    cache_->release_chain(first_, last_);
+    first_ = nullptr;
+  }
+  RequestCache* cache_ = nullptr;
+  Request *first_ = nullptr, *last_ = nullptr;
 };
 
 /// One VCI. Everything is guarded by `lock` (through a VciGuard) but what says otherwise.
@@ -150,19 +191,25 @@ inline bool poll(Vci& vci) noexcept {
   return progress(guard);
 }
 
-/// `poll` for a thread that waits on `vci`: after every 32 steps that found work, one on every VCI. A VCI that is never out of
-/// work would otherwise keep its waiter from ever looking at the others.
-inline bool poll_fairly(Vci& vci, const Request* awaited) noexcept {
+/// Counts a waiter's step that found work. True after every 32: time for a step on every VCI. A VCI that is never out of work would
+/// otherwise keep its waiter from ever looking at the others. \pre `vci` is held
+inline bool look_around(Vci& vci) noexcept { return ++vci.busy_steps % 32 == 0; }
+
+/// `poll` for a thread that waits on `vci`, and now and then for the others.
+/// \param reap called with the guard when there was work: what a thread that waits does best while it holds the VCI
+template <typename Reap>
+inline bool poll_fairly(Vci& vci, const Request* awaited, Reap&& reap) noexcept {
   if constexpr (ablation::built)
     if (ablation::off.progress) return progress_all();
   if (!vci.has_work() || !VciGuard::try_hold(vci)) return false;
-  bool look_around;
+  bool around;
   {
     VciGuard guard(vci, VciGuard::Adopt{});
     if (!progress(guard, awaited)) return false;
-    look_around = ++vci.busy_steps % 32 == 0;
+    reap(guard);
+    around = look_around(vci);
   }
-  if (look_around) [[unlikely]] progress_all();
+  if (around) [[unlikely]] progress_all();
   return true;
 }
 

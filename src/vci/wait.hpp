@@ -24,9 +24,10 @@ class Waiter {
   }
 
   /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
-  template <typename Done>
-  void step(Vci* vci, Done&& done, const Request* awaited = nullptr) noexcept {
-    if (vci ? poll_fairly(*vci, awaited) : progress_all()) {
+  /// \param awaited, reap for poll_fairly
+  template <typename Done, typename Reap>
+  void step(Vci* vci, Done&& done, const Request* awaited, Reap&& reap) noexcept {
+    if (vci ? poll_fairly(*vci, awaited, reap) : progress_all()) {
       idle_ = 0;
       return;
     }
@@ -66,12 +67,17 @@ class Waiter {
 
 /// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
 /// \param awaited the one request that `done` asks about, if so (see `progress`)
-template <typename Done>
-inline void wait_until(Vci* vci, Done&& done, const Request* awaited = nullptr) noexcept {
+/// \param reap see `poll_fairly`
+template <typename Done, typename Reap>
+inline void wait_until(Vci* vci, Done&& done, const Request* awaited, Reap&& reap) noexcept {
   if (done()) return;
   Waiter waiter;
-  do waiter.step(vci, done, awaited);
+  do waiter.step(vci, done, awaited, reap);
   while (!done());
+}
+template <typename Done>
+inline void wait_until(Vci* vci, Done&& done) noexcept {
+  wait_until(vci, done, nullptr, [](VciGuard&) {});
 }
 
 namespace detail {
