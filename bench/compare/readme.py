@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Puts the comparison table into README.md, between its two marks, from BUILD/bench/results.json.
+"""Puts the comparison into README.md, between its two marks, and all of it into docs/results.md, from BUILD/bench/results.json.
 
-    python3 bench/compare/readme.py --build build [--readme README.md]
+    python3 bench/compare/readme.py --build build [--readme README.md] [--results docs/results.md]
 
 The marks are the lines `<!-- comparison: begin -->` and `<!-- comparison: end -->`; what stands between
 them is replaced.
@@ -64,13 +64,49 @@ def make_table(data):
             cells.append(table.number(cell.get("value")) + ("*" if cell.get("variant") else ""))
         ratio = f"{table.number(row['ratio'])} ×" if row["ratio"] is not None else ""
         lines.append("| " + " | ".join([title + unit, *cells, ratio]) + " |")
-    m = data["machine"]
     lines.append("")
     lines.append(
-        f"{m['cpu']}, {m['cores']} cores, {m['date'][:10]}, medians of {data['rounds']} rounds, the libraries in turn; "
-        "“best” is the best of the peers that the row is judged against. How: [docs/benchmarks.md]"
-        "(docs/benchmarks.md); again: `make bench`."
+        f"{machine(data)}; “best” is the best of the peers that the row is judged against. How: [docs/benchmarks.md]"
+        "(docs/benchmarks.md); every row: [docs/results.md](docs/results.md); again: `make bench`."
     )
+    return "\n".join(lines)
+
+
+def machine(data):
+    m = data["machine"]
+    return f"{m['cpu']}, {m['cores']} cores, {m['date'][:10]}, medians of {data['rounds']} rounds, the libraries in turn"
+
+
+def wanted(row):
+    sign = {True: " ✓", False: " ✗", None: ""}
+    return ", ".join(f"{text}{sign[met]}" for text, met in ((w["text"], w["met"]) for w in row["wants"]))
+
+
+def make_results(data):
+    """A page with all rows, a table for each group."""
+    titles = [data["libraries"][k]["title"] for k in data["peers"]]
+    lines = [
+        "<!-- Written by bench/compare/readme.py from a run of make bench: do not edit. -->",
+        "# Results",
+        "",
+        f"{machine(data)}. Command: `make bench`. What the rows and the columns mean: [benchmarks.md](benchmarks.md).",
+    ]
+    group = None
+    for row in data["rows"]:
+        if "value" not in row["ours"]:
+            continue
+        if row["group"] != group:
+            group = row["group"]
+            lines += ["", f"## {group}", "", "| " + " | ".join(["", "Heddle", *titles, "ratio", "wanted"]) + " |"]
+            lines.append("|---|" + "--:|" * (len(titles) + 2) + "---|")
+        cells = [f"**{table.number(row['ours']['value'])}**"]
+        for key in data["peers"]:
+            cell = row["peers"].get(key, {})
+            cells.append(table.number(cell.get("value")) + ("*" if cell.get("variant") else ""))
+        cells.append(f"{table.number(row['ratio'])}" if row["ratio"] is not None else "")
+        unit = f", {row['unit']}" if row["unit"] else ""
+        lines.append("| " + " | ".join([row["title"] + unit, *cells, wanted(row)]) + " |")
+    lines += ["", "\\* a variant of the peer's settings was best: yielding, or with several VCIs.", ""]
     return "\n".join(lines)
 
 
@@ -78,6 +114,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--readme", default="README.md")
+    parser.add_argument("--results", default="docs/results.md")
     parser.add_argument("--force", action="store_true", help="take figures of a quick or disturbed run too")
     options = parser.parse_args()
     results = Path(options.build) / "bench/results.json"
@@ -96,6 +133,7 @@ def main():
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     readme.write_text(f"{before}{BEGIN}\n{make_table(data)}\n{END}{after}")
+    Path(options.results).write_text(make_results(data))
     return 0
 
 
