@@ -45,7 +45,8 @@ struct Routing {
   bool spread = false;       ///< user messages spread over the lanes by source and tag: nobody receives with wildcards
   bool free_sender = false;  ///< messages may overtake each other: each thread sends from a VCI of its own
   std::int16_t sender = -1;  ///< the lane this endpoint sends from; -1: the one that it receives in
-  std::unique_ptr<std::uint16_t[]> lanes;  ///< where each rank receives; null: as the context id says
+  std::int16_t lane = -1;    ///< where all ranks receive; -1: not the same for all
+  std::unique_ptr<std::uint16_t[]> lanes;  ///< where each rank receives, if `lane` does not say; null: as the context id says
 
   /// How far the messages of a source with a tag lie from its receiver's own lane. Tags in a row get lanes in a row.
   static unsigned distance(int source, int tag) noexcept {
@@ -189,7 +190,10 @@ int compare_comms(const Comm& a, const Comm& b) noexcept;
 
 inline Address Comm::address(int r) const noexcept {
   Address to = peers->address(r, outbox);
-  if (routing && routing->lanes) [[unlikely]] to.vci = routing->lanes[r];
+  if (routing) [[unlikely]] {
+    if (routing->lane >= 0) to.vci = static_cast<std::uint16_t>(routing->lane);
+    else if (routing->lanes) to.vci = routing->lanes[r];
+  }
   return to;
 }
 

@@ -32,14 +32,6 @@ int lane_hint(Info* info, const char* key) noexcept {
   return static_cast<int>(number % 64);
 }
 
-int give_lanes(Comm& comm, Routing& routing, const std::uint16_t* lanes, int same) noexcept {
-  routing.lanes.reset(new (std::nothrow) std::uint16_t[static_cast<std::size_t>(comm.size)]);
-  if (!routing.lanes) return error(MPI_ERR_NO_MEM, "no memory for the VCIs of %d ranks", comm.size);
-  for (int r = 0; r < comm.size; ++r) routing.lanes[r] = lanes ? lanes[r] : static_cast<std::uint16_t>(same);
-  comm.vci = routing.lanes[comm.rank];
-  return MPI_SUCCESS;
-}
-
 void set_routing(Comm& comm, std::unique_ptr<Routing> routing) noexcept {
   comm.plain = false;
   comm.routing = routing.release();
@@ -98,15 +90,17 @@ int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept {
   routing->spread = spread;
   routing->free_sender = free_sender;
   routing->sender = static_cast<std::int16_t>(sender);
-  if (same_lane)
-    if (const int code = give_lanes(comm, *routing, nullptr, std::countr_zero(agreed.lanes))) return code;
+  if (same_lane) {
+    routing->lane = static_cast<std::int16_t>(std::countr_zero(agreed.lanes));
+    comm.vci = static_cast<std::uint16_t>(routing->lane);
+  }
   set_routing(comm, std::move(routing));
   return MPI_SUCCESS;
 }
 
 int gather_lanes(Comm& comm, int lane) noexcept {
   const auto own = static_cast<std::uint16_t>(lane < 0 ? comm.vci : lane);
-  const std::unique_ptr<std::uint16_t[]> all(new (std::nothrow) std::uint16_t[static_cast<std::size_t>(comm.size)]);
+  std::unique_ptr<std::uint16_t[]> all(new (std::nothrow) std::uint16_t[static_cast<std::size_t>(comm.size)]);
   if (!all) return error(MPI_ERR_NO_MEM, "no memory for the VCIs of %d ranks", comm.size);
   if (const int code = coll::allgather(&own, sizeof own, coll::byte_type(), all.get(), sizeof own, coll::byte_type(), comm)) return code;
   std::unique_ptr<Routing> routing(new (std::nothrow) Routing);
@@ -116,7 +110,8 @@ int gather_lanes(Comm& comm, int lane) noexcept {
     routing->free_sender = comm.routing->free_sender;
     routing->sender = comm.routing->sender;
   }
-  if (const int code = give_lanes(comm, *routing, all.get(), 0)) return code;
+  routing->lanes = std::move(all);
+  comm.vci = own;
   release_routing(comm.routing);
   set_routing(comm, std::move(routing));
   return MPI_SUCCESS;
@@ -139,7 +134,7 @@ int agree_routing_later(Comm& over, const RoutingWish& wish, RoutingWish& agreed
 void show_routing(const Comm& comm) noexcept {
   if (!show_vcis.value() || comm.rank < 0) return;
   const char* why = "from its context id";
-  if (comm.routing && comm.routing->lanes) why = "from the hints vci, receiver_vci or inherit_vci";
+  if (comm.routing && (comm.routing->lane >= 0 || comm.routing->lanes)) why = "from the hints vci, receiver_vci or inherit_vci";
   else if (comm.group->endpoints) why = "from its context id and its place among the endpoints of this process";
   const char* how = "";
   if (comm.routing && comm.routing->spread) how = "; messages spread from there by source and tag (no wildcards asserted)";
