@@ -79,6 +79,7 @@ class RingProducer {
       }
       // Relaxed: the reservation publishes nothing; the stamp does.
       if (control_->tail.compare_exchange_weak(tail, end, std::memory_order_relaxed)) {
+        for (std::uint64_t i = tail; in_thread_sanitizer && i != end; ++i) taken_back_from_another_process(at(i)->stamp);
         if (skip) [[unlikely]]
           at(tail)->stamp.store(ring_detail::stamp_of(tail, skip | padding_bit), std::memory_order_release);
         return {at(tail + skip), tail + skip};

@@ -2,8 +2,9 @@
 // threads: 4
 // timeout: 60
 // The initializing calls of persistent collectives are ordered; their starts are not, neither between the ranks nor
-// between the threads of a rank (MPI-5.0 §6.13). Here threads start many of one communicator at the same time, each rank
-// and thread in an order of its own, while one thread is in blocking and nonblocking collectives of that communicator.
+// between the threads of a rank (MPI-5.0 §6.13). Here threads start many of one communicator at the same time, each
+// rank and thread in an order of its own, while one thread is in blocking and nonblocking collectives of that
+// communicator.
 #include <algorithm>
 
 #include "team.hpp"
@@ -32,14 +33,15 @@ void create(const World& w, Operation& op, MPI_Comm comm) {
   op.recv.resize(static_cast<std::size_t>(n * (op.kind() == 2 ? w.size : 1)));
   switch (op.kind()) {
     case 0:
-      CHECK_OK(MPI_Allreduce_init(op.send.data(), op.recv.data(), n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &op.request));
+      CHECK_OK(
+          MPI_Allreduce_init(op.send.data(), op.recv.data(), n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &op.request));
       break;
     case 1:
       CHECK_OK(MPI_Bcast_init(op.recv.data(), n, MPI_INT, op.root(w), comm, MPI_INFO_NULL, &op.request));
       break;
     case 2:
-      CHECK_OK(MPI_Allgather_init(op.send.data(), n, MPI_INT, op.recv.data(), n, MPI_INT, comm, MPI_INFO_NULL,
-                                  &op.request));
+      CHECK_OK(
+          MPI_Allgather_init(op.send.data(), n, MPI_INT, op.recv.data(), n, MPI_INT, comm, MPI_INFO_NULL, &op.request));
       break;
     default:
       CHECK_OK(MPI_Scan_init(op.send.data(), op.recv.data(), n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &op.request));
