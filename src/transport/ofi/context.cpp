@@ -1,5 +1,8 @@
 #include "transport/ofi/context.hpp"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +20,8 @@ HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 256 << 10, "bytes of each o
 
 constexpr int shared_buffers = 4;   ///< that many messages share
 constexpr int single_buffers = 64;  ///< where each message needs its own
+/// What ofi_rxm registers for its own buffers to send from, 1024 of 16 KiB, when the first message leaves; and as much to receive in.
+constexpr std::size_t send_pool_bytes = std::size_t{20} << 20;
 
 fi_info* chosen = nullptr;
 fid_fabric* fabric = nullptr;
@@ -28,6 +33,12 @@ template <typename Fid>
 void close_fid(Fid*& object) noexcept {
   if (object) fi_close(&object->fid);
   object = nullptr;
+}
+
+/// How much memory the process may lock; RLIM_INFINITY without a limit.
+rlim_t lock_limit() noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_MEMLOCK, &limit) ? RLIM_INFINITY : limit.rlim_cur;
 }
 
 }  // namespace
@@ -50,8 +61,24 @@ void close_fabric() noexcept { close_fid(fabric); }
 bool Context::fail(const char* what, long code, std::string& problem) {
   problem = std::string("the network provider ") + info_->fabric_attr->prov_name + " on " + info_->domain_attr->name + ": " + what +
             ": " + error_text(code);
+  const rlim_t limit = lock_limit();
+  if (registers_local_ && (code == FI_ENOMEM || code == -FI_ENOMEM) && limit != RLIM_INFINITY)
+    problem += ". It works on memory that cannot be swapped out, about 40 MiB for each VCI and what is sent and received, and the limit "
+               "(`ulimit -l`) is " + std::to_string(limit >> 10) + " KiB: raise it, for the launcher's daemons as well, or let "
+               "HEDDLE_OFI_PROVIDER=\"tcp;ofi_rxm\" do without";
   close();
   return false;
+}
+
+bool Context::may_lock(std::size_t bytes) noexcept {
+  if (!registers_local_ || lock_limit() == RLIM_INFINITY) return true;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  wire::Registration trial;
+  const bool may = register_memory(memory, bytes, wire::Use::send, trial);
+  deregister(trial);
+  munmap(memory, bytes);  // a provider that remembers registrations forgets this one at the next
+  return may;
 }
 
 bool Context::open(std::size_t largest, bool wait, std::string& problem) {
@@ -98,12 +125,14 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   if ((code = fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV))) return fail("binding the completion queue", code, problem);
   multi_ = info_->caps & FI_MULTI_RECV && !fi_setopt(&endpoint_->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &largest, sizeof largest);
   if ((code = fi_enable(endpoint_))) return fail("enabling the endpoint", code, problem);
+  // Where ofi_rxm gets no memory to send from it says "try again", for ever.
+  if (!may_lock(send_pool_bytes)) return fail("memory to send from", FI_ENOMEM, problem);
 
   char name[512];
   std::size_t length = sizeof name;
   if ((code = fi_getname(&endpoint_->fid, name, &length))) return fail("asking for the endpoint's address", code, problem);
   name_.assign(name, length);
-  watch_own(name_);
+  if (!std::strstr(info_->fabric_attr->prov_name, "verbs")) watch_own(name_);  // whose ports are not TCP's, though they look so
   return post_all(problem);
 }
 
@@ -115,7 +144,7 @@ bool Context::post_all(std::string& problem) {
   receive_memory_ = static_cast<std::byte*>(std::aligned_alloc(4096, (each * static_cast<std::size_t>(count) + 4095) & ~std::size_t{4095}));
   if (!receive_memory_) return fail("memory to receive in", FI_ENOMEM, problem);
   if (registers_local_ && !register_memory(receive_memory_, each * static_cast<std::size_t>(count), wire::Use::receive, receive_registration_))
-    return fail("registering memory to receive in (is the limit of locked memory, `ulimit -l`, too low?)", FI_ENOMEM, problem);
+    return fail("registering memory to receive in", FI_ENOMEM, problem);
   for (int i = 0; i < count; ++i) {
     auto* buffer = new (std::nothrow) Receive;
     if (!buffer) return fail("memory to receive in", FI_ENOMEM, problem);

@@ -49,6 +49,8 @@ class Context final : public wire::Context {
     std::size_t bytes = 0;
     bool posted = false;
   };
+  /// Whether the kernel lets the network have so much more memory. Really tried, where there is a limit: some processes are exempt from it.
+  bool may_lock(std::size_t bytes) noexcept;
   bool post(Receive& buffer) noexcept;
   bool post_all(std::string& problem);
   bool fail(const char* what, long code, std::string& problem);

@@ -119,7 +119,7 @@ void watch_peer(const void* name, std::uint32_t rank) noexcept {
   const std::size_t bytes = family == AF_INET ? sizeof(sockaddr_in) : family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
   if (!bytes || !place_of(name, bytes, place)) return;
   const std::lock_guard hold(places_mutex);
-  peers.emplace(place, rank);
+  if (!own.empty()) peers.emplace(place, rank);
 }
 
 bool find_silent_peer(int seconds, std::uint32_t& rank, std::string& host) noexcept {
