@@ -91,7 +91,6 @@ class RingProducer {
   static void publish(Reservation r, std::uint32_t n) noexcept {
     goes_to_another_process();
     r.line->stamp.store(ring_detail::stamp_of(r.index, n), std::memory_order_release);
-    goes_to_another_process();  // the stamp too is over before the consumer frees the line
   }
 
  private:
