@@ -41,7 +41,7 @@ void wake() noexcept {
 /// As a sender of the node does that has put something into the ring of `vci`.
 void ring(unsigned vci) noexcept {
   shm::Doorbell& doorbell = shm::header->doorbell;
-  if (!(doorbell.asleep.load(std::memory_order_acquire) >> vci & 1)) return;
+  if (!(doorbell.asleep.load(std::memory_order_seq_cst) >> vci & 1)) return;
   doorbell.bell.fetch_add(1, std::memory_order_release);
   sync::futex_wake_bits(doorbell.bell, shm::doorbell_bits(vci));
 }
@@ -130,7 +130,9 @@ void* run(void*) noexcept {
     }
     for (std::size_t i = 1; i < fds.size(); ++i)
       if (fds[i].revents) {
-        watching.store(false, std::memory_order_relaxed);
+        // Sequential consistency pairs with the sleeper's: it announces itself, then asks to be watched for. Either it finds this store and
+        // wakes us again, or we find its announcement.
+        watching.store(false, std::memory_order_seq_cst);
         ring(vcis[i - 1]);
       }
     if (!flushes) continue;
@@ -174,7 +176,7 @@ void wake_helper_to_flush() noexcept {
 }
 
 void wake_helper_to_watch() noexcept {
-  if (!watching.exchange(true, std::memory_order_acq_rel)) wake();
+  if (!watching.exchange(true, std::memory_order_seq_cst)) wake();
 }
 
 void sleep(std::uint32_t ticket, std::uint32_t bits, long limit) noexcept {

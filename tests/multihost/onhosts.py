@@ -40,6 +40,7 @@ def main():
         env = {name: value for name, value in os.environ.items() if not name.startswith(("TMPDIR", "PWD"))}
         env.update(hosts.environment(0), PATH=os.path.dirname(launcher) + ":" + os.environ["PATH"],
                    HYDRA_LAUNCHER_EXEC=hosts.agent, PRTE_MCA_plm_ssh_agent=hosts.agent)
+        env.setdefault("HEDDLE_SPIN_US", "20")  # each host takes the machine's cores for its own, but they share them
         env.update(slurm.env if slurm else {})
         command = [os.path.join(engines.BUILD, "bin/mpiexec"), "-launcher", engine, "-host",
                    ",".join(f"{name}:{per_host}" for name in hosts.names), *words]
