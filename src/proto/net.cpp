@@ -398,7 +398,8 @@ void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
   offer.bytes = send.capacity;
   offer.process = runtime.self;
   Net& net = *link.net;
-  if (send.datatype->contiguous && send.capacity && net.context.reads()) {
+  // Small ones are offered when there is no credit for more, many at a time: those are asked for, and sent, several in a frame.
+  if (send.datatype->contiguous && send.capacity > copy_limit && net.context.reads()) {
     const auto* bytes = static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb;
     if (net.context.register_memory(bytes, send.capacity, wire::Use::read_by_peers, move->memory)) {
       offer.address = move->memory.base;

@@ -3,7 +3,7 @@
 //   sender                                   receiver
 //   offer {address, key, bytes} -----------> matched
 //                                            the provider can read: reads pieces, several at a time ----> finished
-//                                            else, or not one block at either end: pull ----------------> data … data
+//                                            else, or small, or not one block at either end: pull ------> data … data
 #include <cerrno>
 #include <new>
 
@@ -137,7 +137,8 @@ bool stream_step(VciGuard& guard, Transfer& t, bool& finished) noexcept {
     const DataFor whose{t.other, t.moved};
     std::memcpy(to, &whose, sizeof whose);
     pack(send.buffer, send.count, *send.datatype, t.cursor, to + sizeof whose, n);
-    flush_link(guard, link);
+    if (n == room) flush_link(guard, link);
+    else send_appended(guard, link);  // what others have for the peer leaves with it
     t.moved += n;
     moved = true;
   }

@@ -311,6 +311,10 @@ void handle_pull(VciGuard& guard, const Accept& accept) noexcept {
   t->bytes = t->end = accept.bytes;
   t->streams = true;
   link(guard.vci(), *t);
+  if (!t->net) return;
+  bool finished = false;  // a small one leaves with the answers to the others that came with it
+  net::stream_step(guard, *t, finished);
+  if (finished) finish_transfer(guard, *t);
 }
 
 void handle_data(VciGuard& guard, const Record& record) noexcept {
