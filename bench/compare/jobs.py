@@ -351,6 +351,10 @@ def everything(quick=False, cores=None, ablation=None):
         title = f"message rate 8 B, {threads} thread{'s' if threads > 1 else ''} a rank, own communicators"
         row(f"net.threads.{threads}", title, "M/s", "higher", name, "rate/8", group=group, **target)
 
+    job("net-idle", "idle.c", f"--seconds={1 if quick else 2}", profile="tcp", env=OVER_TCP)
+    row("net.idle", "CPU used by a blocked receive", "%", "lower", "net-idle", "cpu_percent", absolute=1.0, group=group)
+    row("net.wake", "from a send until a receive that was asleep returns", "µs", "lower", "net-idle", "wake_us", absolute=50, group=group)
+
     # Living with few cores.
     group = "Few cores"
     crowd = max(8, 4 * cores)
