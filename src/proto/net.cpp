@@ -527,6 +527,10 @@ Net::~Net() {
     std::free(slab.memory);
     delete[] slab.frames;
   }
+  while (ReadPiece* piece = free_pieces) {
+    free_pieces = piece->next;
+    delete piece;
+  }
 }
 
 void stop() noexcept {

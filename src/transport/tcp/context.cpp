@@ -75,7 +75,7 @@ Context::~Context() { Context::close(); }
 
 bool Context::open(std::size_t largest, bool, std::string& problem) {
   largest_ = largest;
-  buffer_bytes_ = std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10);
+  buffer_bytes_ = (std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10) + 7) & ~std::size_t{7};
   sends_parts_ = reads_ = true;
   largest_read_ = std::size_t{1} << 30;
   listener_ = make_descriptor([] { return socket(own_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
@@ -97,13 +97,13 @@ bool Context::open(std::size_t largest, bool, std::string& problem) {
 
 void Context::close() noexcept {
   for (auto& connection : connections_) {
+    std::free(connection->buffer);  // of one that the peer has closed too
     if (connection->fd < 0) continue;
     // Closed with bytes unread, the kernel would throw away what has not reached the peer yet.
     shutdown(connection->fd, SHUT_WR);
     std::byte rest[4096];
     for (int i = 0; i < 256 && recv(connection->fd, rest, sizeof rest, MSG_DONTWAIT) > 0; ++i) {}
     ::close(connection->fd);
-    std::free(connection->buffer);
     while (Packet* packet = connection->head) {
       connection->head = packet->next;
       delete packet;
@@ -496,7 +496,8 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
         end_read(head.id, 0);
         continue;
       }
-      connection.begin = connection.end;  // the rest is received where it belongs
+      // The rest is received where it belongs. What follows it begins at a multiple of eight, as all packets do.
+      connection.begin = connection.end = (connection.end + 7) & ~std::size_t{7};
       connection.landing = read.to + here;
       connection.landing_left = head.bytes - here;
       connection.landing_read = head.id;
