@@ -45,7 +45,10 @@ Request* receive_message(Message& message, void* buffer, MPI_Count count, Dataty
     receive->datatype = &type;
     receive->capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
     receive->pattern = message.message->key;
-    retain(type);
+    if (!type.builtin) {
+      retain(type);
+      receive->special = true;  // so that its end gives the datatype back
+    }
     proto::consume(guard, *receive, *message.message);
   }
   pool<Message>().destroy(&message);

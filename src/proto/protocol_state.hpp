@@ -65,6 +65,8 @@ struct Limits {
   /// Largest message pushed whole into a ring. Lowered when a peer with smaller rings turns up, before there is a way to its rings:
   /// look at it after the port (whose acquire orders the two).
   std::atomic<std::size_t> eager{8192};
+  /// Largest payload of one record of any ring, whatever HEDDLE_EAGER says; lowered with `eager`.
+  std::atomic<std::size_t> record{SIZE_MAX};
   std::size_t net_eager = 8192;    ///< the same of the network
   std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
   std::size_t unexpected = 64 << 20;  ///< memory a VCI spends on messages nobody asked for before it asks senders to hold theirs

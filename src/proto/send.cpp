@@ -26,6 +26,7 @@ void fit_limits(std::uint32_t ring_lines) noexcept {
       (ring_lines / 4 < 2047 ? ring_lines / 4 : 2047) * sync::cache_line - Record::head_bytes - sizeof(AckTo);
   // Calls are serialized. Relaxed: the port to such a ring is published after it.
   if (limits.eager.load(std::memory_order_relaxed) > largest) limits.eager.store(largest, std::memory_order_relaxed);
+  if (limits.record.load(std::memory_order_relaxed) > largest) limits.record.store(largest, std::memory_order_relaxed);
 }
 
 void read_limits() noexcept {

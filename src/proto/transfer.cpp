@@ -141,6 +141,7 @@ bool claim_step(VciGuard& guard, Transfer& t) noexcept {
 
 /// The sender of a message in pieces claims the next. False when there is none left.
 bool claim(Transfer& t) noexcept {
+  if (t.end == t.bytes) return false;  // asked before: a counter that grows with every look would run into the stamp
   t.at = t.copy->claimed.fetch_add(t.piece, std::memory_order_relaxed) & shm::SharedCopy::bytes_mask;
   if (t.at >= t.bytes) return t.at = t.end = t.bytes, false;
   t.end = t.bytes - t.at < t.piece ? t.bytes : t.at + t.piece;
@@ -171,10 +172,13 @@ bool data_step(VciGuard& guard, Transfer& t) noexcept {
   Request& send = *t.request;
   shm::Port& port = port_of(*t.peer, t.lane);
   const auto most = static_cast<std::uint64_t>(data_size.value() < 64 ? 64 : data_size.value());
-  const std::uint64_t eager = limits.eager.load(std::memory_order_relaxed);
-  const std::uint64_t room = most > eager && eager >= 64 ? eager : most;
+  const std::uint64_t largest = limits.record.load(std::memory_order_relaxed);
+  const std::uint64_t room = most < largest ? most : largest;
   bool worked = false;
+  const std::uint64_t before = t.moved;
   while (t.at < t.end || (t.shared_claims && claim(t))) {
+    // A receiver that keeps up never lets the ring run full: others behind this VCI must have their turn all the same.
+    if (t.moved - before >= step_bytes) return true;
     const std::uint64_t n = t.end - t.at < room ? t.end - t.at : room;
     const std::uint32_t lines = lines_for(n + sizeof(DataFor));
     const auto reservation = port.ring.reserve(lines, port.ring.lines() / 8);  // the rest is for what others have to say

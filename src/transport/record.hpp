@@ -91,5 +91,6 @@ struct DataFor {
   RequestToken receiver;
   std::uint64_t at;        ///< where in the message, if its pieces are claimed; else they come in order
 };
+static_assert(sizeof(DataFor) <= sizeof(AckTo));  // what the largest payload of a record leaves room for
 
 }  // namespace heddle
