@@ -70,6 +70,8 @@ struct Peer {
   std::string name;
   wire::Address address = wire::no_address;
   Connection* out = nullptr;  ///< what is sent goes here
+  Connection* offered = nullptr;  ///< where to change over to when `out` is empty
+  std::size_t reads = 0;      ///< of its memory, under way
   int error = 0;              ///< it cannot be reached any more
 };
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "sys/log.hpp"
 #include "sys/params.hpp"
@@ -24,7 +25,11 @@ namespace {
 
 HEDDLE_PARAM_SIZE(socket_buffer, "HEDDLE_TCP_BUFFER", 0, "bytes that the kernel buffers for each direction of a TCP connection; 0: as it sees fit");
 
+HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
+                  "how TCP connections inside one host avoid congestion, of which there is none; empty: as the system does elsewhere");
+
 constexpr std::size_t largest_name = sizeof(sockaddr_in6);
+constexpr std::size_t beside_reads = 4 << 10;  ///< bytes taken beyond those that a read has asked for, while one is under way
 constexpr unsigned looks_between_rounds = 16;  ///< at the one connection there is, before the listener is looked at too
 constexpr unsigned hot_misses = 4;             ///< after which a connection among several is not looked at first any more
 
@@ -47,13 +52,25 @@ int make_descriptor(Make&& make) noexcept {
   return fd;
 }
 
-void prepare(int fd) noexcept {
+/// Whether a connection to `other` stays on this host.
+bool is_own_host(const sockaddr_storage& other) noexcept {
+  if (other.ss_family != own_address.ss_family) return false;
+  if (other.ss_family == AF_INET6)
+    return !std::memcmp(&reinterpret_cast<const sockaddr_in6&>(other).sin6_addr, &reinterpret_cast<const sockaddr_in6&>(own_address).sin6_addr,
+                        sizeof(in6_addr));
+  return reinterpret_cast<const sockaddr_in&>(other).sin_addr.s_addr == reinterpret_cast<const sockaddr_in&>(own_address).sin_addr.s_addr;
+}
+
+void prepare(int fd, const sockaddr_storage& other) noexcept {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   // After a short outage repeats come soon instead of later and later; kernels before 6.15 know the first way only.
   setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
   constexpr int rto_max_ms = 44, longest = 1000;  // TCP_RTO_MAX_MS
   setsockopt(fd, IPPROTO_TCP, rto_max_ms, &longest, sizeof longest);
+  // Algorithms that measure the path and pace what they send (bbr) take the time that the other end needs its core for a slow path.
+  const char* const congestion = local_congestion.text();
+  if (congestion && *congestion && is_own_host(other)) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, static_cast<socklen_t>(std::strlen(congestion)));
   const int bytes = static_cast<int>(std::min<std::int64_t>(socket_buffer.value(), 1 << 30));
   if (bytes <= 0) return;
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -151,7 +168,7 @@ wire::Address Context::insert(std::string_view name) noexcept {
 }
 
 Connection& Context::new_connection(int fd) noexcept {
-  prepare(fd);
+  ++living_;
   connections_.push_back(std::make_unique<Connection>());
   Connection& connection = *connections_.back();
   connection.fd = fd;
@@ -175,6 +192,7 @@ bool Context::connect(Peer& peer) noexcept {
     ::close(fd);
     return false;
   }
+  prepare(fd, to);
   Connection& connection = new_connection(fd);
   connection.peer = &peer;
   peer.out = &connection;
@@ -189,11 +207,16 @@ bool Context::connect(Peer& peer) noexcept {
 }
 
 void Context::accept_all() noexcept {
-  // Strangers that were thrown out; nothing else refers to them here.
-  std::erase_if(connections_, [](const auto& c) { return c->fd < 0 && !c->peer && !c->buffer && !c->queued && !c->waiting; });
+  // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here.
+  std::erase_if(connections_, [](const auto& c) {
+    return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting;
+  });
   for (int i = 0; i < 64; ++i) {
-    const int fd = make_descriptor([&] { return accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+    sockaddr_storage from{};
+    socklen_t bytes = sizeof from;
+    const int fd = make_descriptor([&] { return accept4(listener_, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (fd >= 0) {
+      prepare(fd, from);
       new_connection(fd);
       continue;
     }
@@ -211,8 +234,33 @@ bool Context::greeted(Connection& connection, std::uint64_t key, const std::byte
     return false;
   Peer& peer = peer_named(text);
   connection.peer = &peer;
-  // Both have connected: one connection is enough, and the one with the greater name changes over, unless it is in the middle of a packet.
-  if (!peer.out || (peer.name < name_ && !peer.out->head)) peer.out = &connection;
+  // Both have connected: one connection is enough, and the one with the greater name changes over.
+  if (!peer.out) {
+    peer.out = &connection;
+  } else if (peer.name < name_) {
+    peer.offered = &connection;
+    change_over(peer);
+  }
+  return true;
+}
+
+/// Sends on the peer's connection from now on, once the own one is empty. The peer reads that to its end, sees that no more comes, and closes
+/// it: a connection that carries nothing would cost every look a system call.
+void Context::change_over(Peer& peer) noexcept {
+  if (!peer.offered || peer.out->head) return;
+  shutdown(peer.out->fd, SHUT_WR);
+  peer.out = std::exchange(peer.offered, nullptr);
+}
+
+/// The other end has closed a connection. True when that was one too many, which has been read to its end.
+bool Context::part_with(Connection& connection) noexcept {
+  if (!connection.peer || connection.peer->out == &connection || connection.peer->offered == &connection || connection.begin != connection.end ||
+      connection.landing_left || connection.skip)
+    return false;
+  ::close(connection.fd);
+  connection.fd = -1;
+  --living_;
+  if (hot_ == &connection) hot_ = nullptr;
   return true;
 }
 
@@ -220,7 +268,9 @@ void Context::break_off(Connection& connection, int error) noexcept {
   if (connection.fd < 0) return;
   ::close(connection.fd);  // epoll forgets it with that
   connection.fd = -1;
+  --living_;
   if (hot_ == &connection) hot_ = nullptr;
+  if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
   while (Packet* packet = connection.head) {
     connection.head = packet->next;
     if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
@@ -296,6 +346,7 @@ void Context::push_all() noexcept {
     } else {
       connection.waiting = false;
       want_writable(connection, false);
+      if (connection.peer && connection.peer->out == &connection) change_over(*connection.peer);
     }
   }
   backlog_.resize(kept);
@@ -358,6 +409,7 @@ int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::u
   free_reads_.pop_back();
   Peer& peer = *peers_[from];
   reads_under_way_[slot] = {&operation, static_cast<std::byte*>(to), bytes, &peer};
+  ++peer.reads;
   Packet& packet = *new_packet();
   const ReadRequest request{key, address, bytes};
   std::memcpy(packet.small, &request, sizeof request);
@@ -371,6 +423,7 @@ int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::u
 
 void Context::end_read(std::size_t slot, int error) noexcept {
   done_.push_back({reads_under_way_[slot].operation, 0, reads_under_way_[slot].bytes, nullptr, error});
+  --reads_under_way_[slot].peer->reads;
   reads_under_way_[slot] = {};
   free_reads_.push_back(static_cast<std::uint32_t>(slot));
 }
@@ -421,6 +474,16 @@ void Context::deregister(wire::Registration& registration) noexcept {
 
 // --- receiving ---------------------------------------------------------------------------------------------------------------------
 
+/// How many bytes the first packet lacks that lies in the connection's buffer.
+static std::size_t missing(const Connection& connection) noexcept {
+  const std::size_t have = connection.end - connection.begin;
+  if (have < sizeof(PacketHead)) return 0;
+  PacketHead head;
+  std::memcpy(&head, connection.buffer + connection.begin, sizeof head);
+  const std::size_t whole = sizeof head + head.bytes + padding(head.bytes);
+  return whole > have ? whole - have : 0;
+}
+
 /// Receives what the socket has, at most what there is room for. True if anything came.
 bool Context::receive(Connection& connection) noexcept {
   if (!connection.buffer) {
@@ -439,7 +502,9 @@ bool Context::receive(Connection& connection) noexcept {
   int count = 0;
   if (connection.landing_left) parts[count++] = {connection.landing, connection.landing_left};
   if (connection.skip) parts[count++] = {padding_room, connection.skip};
-  const std::size_t room = buffer_bytes_ - connection.end;
+  // What was asked for by `read` is received where it belongs, so little of it is to come here first.
+  std::size_t room = buffer_bytes_ - connection.end;
+  if (connection.peer && connection.peer->reads) room = std::min(room, beside_reads + missing(connection));
   if (room) parts[count++] = {connection.buffer + connection.end, room};
   if (!count) return false;
   msghdr message{};
@@ -448,6 +513,7 @@ bool Context::receive(Connection& connection) noexcept {
   const ssize_t got = count == 1 ? recv(connection.fd, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT)
                                  : recvmsg(connection.fd, &message, MSG_DONTWAIT);
   if (got <= 0) {
+    if (got == 0 && part_with(connection)) return false;
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) break_off(connection, got ? errno : ECONNRESET);
     return false;
   }
@@ -588,13 +654,13 @@ int Context::poll(wire::Event* events, int n) noexcept {
     if (came) {
       misses_ = 0;
       take_in_turn(*hot_, events, n, found);
-    } else if (++misses_ >= hot_misses && connections_.size() > 1) {
+    } else if (++misses_ >= hot_misses && living_ > 1) {
       hot_ = nullptr;
     }
   }
   // One connection is looked at by itself; several, by asking the kernel which of them have something.
   ++looks_;
-  if (found < n && (!hot_ || (connections_.size() > 1 && !came) || looks_ % looks_between_rounds == 0)) look_at_all(events, n, found);
+  if (found < n && (!hot_ || (living_ > 1 && !came) || looks_ % looks_between_rounds == 0)) look_at_all(events, n, found);
   while (found < n && !done_.empty()) {
     events[found++] = done_.front();
     done_.pop_front();

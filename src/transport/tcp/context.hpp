@@ -75,6 +75,8 @@ class Context final : public wire::Context {
   void take_in_turn(Connection& connection, wire::Event* events, int n, int& found) noexcept;
   bool take(Connection& connection, wire::Event* events, int n, int& found) noexcept;
   bool greeted(Connection& connection, std::uint64_t key, const std::byte* name, std::size_t bytes) noexcept;
+  void change_over(Peer& peer) noexcept;
+  bool part_with(Connection& connection) noexcept;
   void answer(Connection& connection, std::uint64_t id, const std::byte* request) noexcept;
   void end_read(std::size_t slot, int error) noexcept;
   void break_off(Connection& connection, int error) noexcept;
@@ -86,6 +88,7 @@ class Context final : public wire::Context {
   std::vector<std::unique_ptr<Peer>> peers_;                    ///< by Address
   std::unordered_map<std::string, Peer*> by_name_;
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::size_t living_ = 0;              ///< of these
   std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying
   std::deque<Connection*> ready_;       ///< with packets that were received and not yet handed out
   std::vector<Connection*> backlog_;    ///< with packets that the kernel did not take

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -128,6 +130,69 @@ TEST_F(TcpContext, both_may_connect_at_once) {
     EXPECT_EQ(a.messages.back(), bytes);
     EXPECT_EQ(b.messages.back(), bytes);
   }
+}
+
+/// Sockets that this process has open.
+int open_sockets() {
+  int count = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    struct stat about;
+    count += fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode);
+  }
+  return count;
+}
+
+TEST_F(TcpContext, of_two_connections_between_two_contexts_one_is_closed) {
+  for (int round = 0; round < 20; ++round) {
+    const int before = open_sockets();
+    Side a, b;
+    const wire::Address to_b = a.context.insert(b.context.name()), to_a = b.context.insert(a.context.name());
+    std::vector<wire::Operation> operations(40);
+    for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
+    const auto bytes = pattern(round % 2 ? largest : 64, 1);
+    for (std::size_t i = 0; i < operations.size();) {
+      a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operations[i++]);
+      b.context.send(to_a, bytes.data(), bytes.size(), nullptr, operations[i++]);
+    }
+    ASSERT_EQ(open_sockets(), before + 4) << "not connected at once";
+    ASSERT_TRUE(until(a, b, [&] { return open_sockets() == before + 4 && a.messages.size() == 20 && b.messages.size() == 20; }));
+    // Two listen, and the connection has two ends.
+    ASSERT_TRUE(until(a, b, [&] { return open_sockets() == before + 4; }));
+    for (const auto& message : a.messages) ASSERT_EQ(message, bytes);
+    for (const auto& message : b.messages) ASSERT_EQ(message, bytes);
+    // And it works both ways.
+    a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operations[0]);
+    b.context.send(to_a, bytes.data(), bytes.size(), nullptr, operations[1]);
+    ASSERT_TRUE(until(a, b, [&] { return a.messages.size() == 21 && b.messages.size() == 21; }));
+    EXPECT_TRUE(a.failed.empty() && b.failed.empty());
+  }
+}
+
+TEST_F(TcpContext, messages_between_the_answers_to_reads_arrive_whole) {
+  Side a, b;
+  const auto memory = pattern(2'000'003, 5);
+  wire::Registration registration;
+  ASSERT_TRUE(b.context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, registration));
+  const wire::Address from = a.context.insert(b.context.name());
+  std::vector<wire::Operation> reads(6), sends(60);
+  std::vector<std::vector<std::byte>> rooms(reads.size(), std::vector<std::byte>(memory.size()));
+  std::vector<std::vector<std::byte>> sent;
+  for (std::size_t i = 0; i < sends.size(); ++i) sent.push_back(pattern(i % 3 ? i * 1601 % largest : largest, static_cast<unsigned>(i)));
+  const wire::Address to = b.context.insert(a.context.name());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    reads[i].kind = wire::Operation::Kind::read;
+    ASSERT_EQ(a.context.read(from, rooms[i].data(), rooms[i].size(), nullptr, registration.base, registration.key, reads[i]), 0);
+    for (std::size_t k = 0; k < 10; ++k, ++next) {
+      sends[next].kind = wire::Operation::Kind::send;
+      b.context.send(to, sent[next].data(), sent[next].size(), nullptr, sends[next]);
+      a.look();
+      b.look();
+    }
+  }
+  ASSERT_TRUE(until(a, b, [&] { return a.done.size() == reads.size() && a.messages.size() == sent.size(); }));
+  for (const auto& room : rooms) EXPECT_EQ(room, memory);
+  for (const auto& message : sent) EXPECT_NE(std::find(a.messages.begin(), a.messages.end(), message), a.messages.end()) << message.size();
 }
 
 TEST_F(TcpContext, reads_bring_the_bytes_that_were_asked_for_and_nothing_else) {
