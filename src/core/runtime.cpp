@@ -79,7 +79,9 @@ int start_locked() noexcept {
 int stop_locked() noexcept {
   proto::finish_sending();
   std::string text;
-  if (!sys::bootstrap::finalize(text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  using sys::bootstrap::Leaving;  // without a world, one session often follows another; after it, hardly ever
+  const Leaving leaving = world_phase() == Phase::before_init ? Leaving::for_now : Leaving::for_good;
+  if (!sys::bootstrap::finalize(leaving, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
   return MPI_SUCCESS;
 }
 

@@ -11,6 +11,7 @@
 //   hang               init, fence, "ready", then sleeps for good
 //   orphan             as hang, but leaves when the launcher is gone
 //   family             as hang, with children and grandchildren that are hard to find; says their process ids
+//   fetch FILE         says "ready"; when FILE exists, those on another node than rank 0 fetch what rank 0 put
 //   again              init and finalize, twice; what was put the first time is there the second
 #include <fcntl.h>
 #include <sched.h>
@@ -185,10 +186,18 @@ int main(int argc, char** argv) {
     if (command == "orphan") _exit(0);
     sleep_for_good();
   }
+  if (command == "fetch") {
+    require(bootstrap::put("kept", "value", problem));
+    require(bootstrap::fence(problem));
+    say_ready();
+    while (access(argument, F_OK) != 0) usleep(1000);
+    std::optional<std::string> value;
+    if (!job.is_local(0)) require(bootstrap::get(0, "kept", value, problem));
+  }
   if (command == "again") {
     require(bootstrap::put("kept", pattern(job.rank, 100, 0), problem));
     require(bootstrap::fence(problem));
-    require(bootstrap::finalize(problem));
+    require(bootstrap::finalize(bootstrap::Leaving::for_now, problem));
     if (!bootstrap::init(job, problem)) fail(problem);
     require(bootstrap::fence(problem));
     std::optional<std::string> value;
@@ -197,6 +206,6 @@ int main(int argc, char** argv) {
     check(value == pattern(next, 100, 0), "a value from before");
     require(bootstrap::fence(problem));
   }
-  require(bootstrap::finalize(problem));
+  require(bootstrap::finalize(bootstrap::Leaving::for_now, problem));
   return 0;
 }

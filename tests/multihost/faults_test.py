@@ -9,7 +9,7 @@ import time
 import unittest
 
 import engines
-from hosts import Hosts, why_not
+from hosts import Hosts, ranks_on, why_not
 
 for reason in (why_not(), engines.why_not("hydra")):
     if reason:
@@ -42,19 +42,6 @@ class Job:
         return self.process.returncode, text
 
 
-def ranks_on(hosts, host):
-    """Process ids, as seen from here, of the ranks on a host."""
-    network = os.readlink(f"/proc/{hosts.holders[host][1]}/ns/net")
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{entry}/ns/net") == network and os.readlink(f"/proc/{entry}/exe") == EXCHANGE:
-                found.append(int(entry))
-        except OSError:
-            pass  # gone meanwhile, or a kernel thread
-    return found
-
-
 class Faults(unittest.TestCase):
     def setUp(self):
         self.hosts = Hosts(2)
@@ -68,7 +55,7 @@ class Faults(unittest.TestCase):
 
     def nothing_runs_on(self, host):
         end = time.monotonic() + NOTICED
-        while ranks_on(self.hosts, host):
+        while ranks_on(self.hosts, host, EXCHANGE):
             self.assertLess(time.monotonic(), end, "ranks are left behind")
             time.sleep(0.05)
 
@@ -105,7 +92,7 @@ class Faults(unittest.TestCase):
         for engine in filter(lambda e: engines.why_not(e) is None, ("hydra", "prte")):
             with self.subTest(engine):
                 job = Job(self.hosts, 1000, engine)
-                os.kill(ranks_on(self.hosts, 1)[0], signal.SIGKILL)
+                os.kill(ranks_on(self.hosts, 1, EXCHANGE)[0], signal.SIGKILL)
                 code, text = job.end()
                 self.assertNotEqual(code, 0, text)
                 self.assertNotIn("done", text)

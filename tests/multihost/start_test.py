@@ -2,11 +2,14 @@
 """Starting, exchanging and ending over several hosts, through every engine: start_test.py hydra|prte|slurm"""
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 import engines
-from hosts import PRIVATE_TMP, Hosts, why_not
+from hosts import PRIVATE_TMP, Hosts, ranks_on, why_not
 
 ENGINE = sys.argv.pop(1)
 for reason in (why_not(), engines.why_not(ENGINE)):
@@ -74,6 +77,31 @@ class Start(unittest.TestCase):
 
     def test_a_second_start_finds_what_was_put_before(self):
         self.succeeds(2, 4, "again")
+
+    @unittest.skipIf(ENGINE != "prte", "PMIx fetches from the server on the other host")
+    def test_a_server_that_does_not_answer_is_an_error_and_no_hang(self):
+        hosts, _ = self.hosts(2)
+        go = os.path.join(hosts.folder, "go")
+        command = [*engines.command(ENGINE, hosts, 2), "-x", "HEDDLE_PMIX_TIMEOUT", "-n", 4, CLIENT, "fetch", go]
+        job = hosts.start(0, command, env={"HEDDLE_PMIX_TIMEOUT": "2"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+        self.addCleanup(lambda: (os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None, job.communicate()))
+        for _ in range(4):
+            self.assertTrue(job.stdout.readline().startswith(b"ready "))
+        with open(f"/proc/{job.pid}/task/{job.pid}/children", encoding="ascii") as children:
+            server = int(children.read())  # prterun, which serves the ranks of its host itself
+        os.kill(server, signal.SIGSTOP)
+        try:
+            open(go, "w", encoding="ascii").close()
+            end = time.monotonic() + 60
+            while ranks_on(hosts, 1, CLIENT):
+                self.assertLess(time.monotonic(), end, "the ranks wait for good")
+                time.sleep(0.05)
+        finally:
+            os.killpg(job.pid, signal.SIGCONT)  # nsenter stops with its child
+        text = job.communicate(timeout=60)[0].decode(errors="replace")
+        self.assertEqual(job.returncode, 3, text)
+        self.assertRegex(text, r"fetching a value of rank 0: .* no answer in 2 seconds \(HEDDLE_PMIX_TIMEOUT\)")
 
     @unittest.skipIf(ENGINE == "hydra", "Hydra serves names through hydra_nameserver only")
     def test_names_are_published_found_and_withdrawn(self):

@@ -24,7 +24,7 @@ class Backend {
   virtual bool publish(std::string_view service, std::string_view port, std::string& error) = 0;
   virtual bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) = 0;
   virtual bool unpublish(std::string_view service, std::string& error) = 0;
-  virtual bool finalize(std::string& error) = 0;
+  virtual bool finalize(Leaving leaving, std::string& error) = 0;
   /// Tells the launcher to end the job; returns when that has been said (or cannot be). Any thread, no lock.
   virtual void abort(int code, std::string_view message) noexcept = 0;
   virtual bool launcher_gone() noexcept = 0;

@@ -170,10 +170,10 @@ bool unpublish(std::string_view service, std::string& error) {
   return current != nullptr ? current->unpublish(service, error) : not_started(error);
 }
 
-bool finalize(std::string& error) {
+bool finalize(Leaving leaving, std::string& error) {
   const std::lock_guard hold(calls);
   Backend* current = backend.load(std::memory_order_relaxed);
-  return current != nullptr ? current->finalize(error) : not_started(error);
+  return current != nullptr ? current->finalize(leaving, error) : not_started(error);
 }
 
 void abort(int code, std::string_view message) {

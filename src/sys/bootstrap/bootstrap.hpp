@@ -79,8 +79,15 @@ namespace bootstrap {
 [[nodiscard]] bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error);
 [[nodiscard]] bool unpublish(std::string_view service, std::string& error);
 
-/// Tells the launcher that this process leaves in order; from then on its exit is no error. Not collective.
-[[nodiscard]] bool finalize(std::string& error);
+/// Whether `init` may be called again before the process ends. Not a promise: `for_good` allows it too, but then no
+/// fence must follow, for a launcher's server may count the fence before it has noticed that the others left and came
+/// back.
+enum class Leaving { for_now, for_good };
+
+/// Tells the launcher that this process leaves in order; from then on its exit is no error. Not collective. `for_now`
+/// puts it off until the process exits where a launcher does not take a process back as it was; there `_exit` is an
+/// error meanwhile.
+[[nodiscard]] bool finalize(Leaving leaving, std::string& error);
 
 /// Ends the whole job with exit code `code`; `message` (may be empty, one line) is shown with the rank. Never returns.
 /// Takes no lock: it may be called from any thread while another is inside one of the calls above.

@@ -73,7 +73,7 @@ class Pmi1 final : public KvsBackend {
   bool publish(std::string_view service, std::string_view port, std::string& error) override;
   bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) override;
   bool unpublish(std::string_view service, std::string& error) override;
-  bool finalize(std::string& error) override;
+  bool finalize(Leaving leaving, std::string& error) override;
   void abort(int code, std::string_view message) noexcept override;
   bool launcher_gone() noexcept override;
 
@@ -292,7 +292,7 @@ bool Pmi1::unpublish(std::string_view service, std::string& error) {
 
 // Hydra hangs up after `finalize`, so there it has to wait until no session can start again. A process that never comes
 // to its exit handlers (_exit) has done nothing wrong in Hydra's eyes.
-bool Pmi1::finalize(std::string& error) {
+bool Pmi1::finalize(Leaving, std::string& error) {
   finalized_.store(true, std::memory_order_relaxed);
   if (own_launcher_) return wire_.send_line("cmd=finalize quiet=1\n") || lost(error);
   static Pmi1* only = this;  // a process has one launcher

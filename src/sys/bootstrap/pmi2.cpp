@@ -26,7 +26,7 @@ class Pmi2 final : public KvsBackend {
   bool publish(std::string_view service, std::string_view port, std::string& error) override;
   bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) override;
   bool unpublish(std::string_view service, std::string& error) override;
-  bool finalize(std::string& error) override;
+  bool finalize(Leaving leaving, std::string& error) override;
   void abort(int code, std::string_view message) noexcept override;
   bool launcher_gone() noexcept override;
 
@@ -188,7 +188,7 @@ bool Pmi2::unpublish(std::string_view service, std::string& error) {
 }
 
 // As with PMI-1, the server hangs up after `finalize`, and a session may start again before the process ends.
-bool Pmi2::finalize(std::string&) {
+bool Pmi2::finalize(Leaving, std::string&) {
   finalized_.store(true, std::memory_order_relaxed);
   static Pmi2* only = this;  // a process has one launcher
   [[maybe_unused]] static const int registered = std::atexit([] {

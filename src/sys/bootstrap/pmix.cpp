@@ -6,13 +6,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include "sys/bootstrap/backend.hpp"
 #include "sys/bootstrap/job_id.hpp"
 #include "sys/bootstrap/pmi1_wire.hpp"
 #include "sys/bootstrap/pmix_library.hpp"
+#include "sys/params.hpp"
 
 #ifdef HEDDLE_HAVE_PMIX
 
@@ -21,6 +26,8 @@ namespace {
 
 constexpr const char* key_prefix = "heddle.";
 constexpr int get_retries = 1000;  // a millisecond apart
+HEDDLE_PARAM_INT(get_timeout_s, "HEDDLE_PMIX_TIMEOUT", 60,
+                 "seconds that a PMIx server may take to find what another process has put");
 
 struct FreeValue {
   void operator()(pmix_value_t* value) const {
@@ -43,6 +50,26 @@ pmix_info_t flag(const char* key) {
   info.value.data.flag = true;
   return info;
 }
+
+/// An answer that may come later than anybody waits for it: shared by the one who waits and the library's callback.
+struct Answer {
+  std::mutex lock;
+  std::condition_variable here;
+  bool complete = false;
+  pmix_status_t status = PMIX_SUCCESS;
+  std::optional<std::string> bytes;  ///< empty: not the bytes that we put
+
+  static void arrived(pmix_status_t status, pmix_value_t* value, void* shared) {
+    const std::unique_ptr<std::shared_ptr<Answer>> owner(static_cast<std::shared_ptr<Answer>*>(shared));
+    Answer& answer = **owner;
+    const std::lock_guard hold(answer.lock);
+    answer.status = status;
+    if (status == PMIX_SUCCESS && value != nullptr && value->type == PMIX_BYTE_OBJECT)
+      answer.bytes.emplace(value->data.bo.bytes, value->data.bo.size);
+    answer.complete = true;
+    answer.here.notify_one();
+  }
+};
 
 pmix_info_t range_of_session() {
   pmix_info_t info{};
@@ -75,7 +102,7 @@ class Pmix final : public Backend {
   bool publish(std::string_view service, std::string_view port, std::string& error) override;
   bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) override;
   bool unpublish(std::string_view service, std::string& error) override;
-  bool finalize(std::string& error) override;
+  bool finalize(Leaving leaving, std::string& error) override;
   void abort(int code, std::string_view message) noexcept override;
   bool launcher_gone() noexcept override { return gone_.load(std::memory_order_relaxed); }
 
@@ -83,6 +110,7 @@ class Pmix final : public Backend {
   /// Says what failed and how, in the library's words and ours.
   bool failed(const char* what, pmix_status_t status, std::string& error) const;
   std::optional<unsigned> number(std::uint32_t rank, const char* key);
+  pmix_status_t ask(const pmix_proc_t& whose, const std::string& name, std::optional<std::string>& puts);
   bool find_local_ranks(Bootstrap& job, std::string& error);
 
   static void on_lost_server(std::size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t[], std::size_t, pmix_info_t[],
@@ -91,6 +119,8 @@ class Pmix final : public Backend {
   PmixLibrary library_{};
   pmix_proc_t me_{};
   std::optional<Bootstrap> known_;  ///< of the first start
+  bool away_ = false;               ///< `finalize` was called, the server does not know
+  pid_t process_ = 0;
   std::string unsaid_;              ///< put since the last fence: `=KEY LENGTH BYTES` for each
   int fences_ = 0;                  ///< of this process, restarts included; each has one value of every rank
 
@@ -137,6 +167,11 @@ std::optional<unsigned> Pmix::number(std::uint32_t rank, const char* key) {
 }
 
 bool Pmix::start(Bootstrap& job, std::string& error) {
+  if (away_) {
+    away_ = false;
+    job = *known_;
+    return true;
+  }
   if (!load_pmix(library_, error)) return false;
   const pmix_status_t status = library_.init(&me_, nullptr, 0);
   if (status != PMIX_SUCCESS) {
@@ -166,6 +201,7 @@ bool Pmix::start(Bootstrap& job, std::string& error) {
   job.job_id = file_name_part(me_.nspace);
   if (!find_local_ranks(job, error)) return false;
   known_ = job;
+  process_ = getpid();
   return true;
 }
 
@@ -229,25 +265,44 @@ bool Pmix::fence(std::string& error) {
   return true;
 }
 
+/// Waits for the server itself, because the servers' own time limit (PMIX_TIMEOUT) covers some of their reasons to wait
+/// only.
+pmix_status_t Pmix::ask(const pmix_proc_t& whose, const std::string& name, std::optional<std::string>& puts) {
+  const auto answer = std::make_shared<Answer>();
+  auto shared = std::make_unique<std::shared_ptr<Answer>>(answer);
+  const pmix_status_t status = library_.get_nb(&whose, name.c_str(), nullptr, 0, &Answer::arrived, shared.get());
+  if (status != PMIX_SUCCESS) return status;  // there will be no callback
+  shared.release();                           // the callback's
+  std::unique_lock hold(answer->lock);
+  const std::chrono::seconds limit(get_timeout_s.value());
+  if (!answer->here.wait_for(hold, limit, [&] { return answer->complete; })) return PMIX_ERR_TIMEOUT;
+  puts = std::move(answer->bytes);
+  return answer->status;
+}
+
 bool Pmix::get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) {
   pmix_proc_t whose = me_;
   whose.rank = static_cast<pmix_rank_t>(rank);
   value.reset();
   for (int fence = fences_ - 1; fence >= 0 && !value; --fence) {
-    pmix_value_t* raw = nullptr;
     const std::string name = key_prefix + std::to_string(fence);
-    pmix_status_t status = library_.get(&whose, name.c_str(), nullptr, 0, &raw);
+    std::optional<std::string> puts;
+    pmix_status_t status = ask(whose, name, puts);
     // It is there. Slurm's server yet denies it now and then, when several ranks of its node ask at once.
     for (int again = 0; status == PMIX_ERR_NOT_FOUND && again < get_retries; ++again) {
       usleep(1000);
-      status = library_.get(&whose, name.c_str(), nullptr, 0, &raw);
+      status = ask(whose, name, puts);
     }
-    if (status != PMIX_SUCCESS || raw == nullptr)
-      return failed(("fetching a value of rank " + std::to_string(rank)).c_str(), status, error);
-    const Value found(raw);
-    if (found->type != PMIX_BYTE_OBJECT)
-      return failed("the server returned a damaged value", PMIX_ERR_BAD_PARAM, error);
-    value = find_put(std::string_view(found->data.bo.bytes, found->data.bo.size), key);
+    if (status != PMIX_SUCCESS) {
+      failed(("fetching a value of rank " + std::to_string(rank)).c_str(), status, error);
+      if (status == PMIX_ERR_TIMEOUT)
+        error += "; there was no answer in " + std::to_string(get_timeout_s.value()) +
+                 " seconds (HEDDLE_PMIX_TIMEOUT): that rank has left MPI already, or the launcher's daemon on its node "
+                 "is gone";
+      return false;
+    }
+    if (!puts) return failed("the server returned a damaged value", PMIX_ERR_BAD_PARAM, error);
+    value = find_put(*puts, key);
   }
   return true;
 }
@@ -300,7 +355,19 @@ bool Pmix::unpublish(std::string_view service, std::string& error) {
   return status == PMIX_SUCCESS || failed("withdrawing a service name", status, error);
 }
 
-bool Pmix::finalize(std::string& error) {
+// A process that leaves and comes back confuses servers: PRRTE's takes it out of a fence that another process of its
+// node has entered meanwhile, when it notices the end of the first connection after that; Slurm's forgets what it had
+// put. So one that may come back stays connected until it exits. (It must leave in the end: prterun takes an exit
+// without that for a failure, `_exit` too. That is why MPI_Finalize does not wait for it.)
+bool Pmix::finalize(Leaving leaving, std::string& error) {
+  if (leaving == Leaving::for_now) {
+    away_ = true;
+    static Pmix* only = this;  // a process has one launcher
+    [[maybe_unused]] static const int registered = std::atexit([] {
+      if (only->away_ && only->process_ == getpid()) only->library_.finalize(nullptr, 0);
+    });
+    return true;
+  }
   const pmix_status_t status = library_.finalize(nullptr, 0);
   return status == PMIX_SUCCESS || failed("leaving the job", status, error);
 }

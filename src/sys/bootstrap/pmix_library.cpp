@@ -97,8 +97,9 @@ bool load_pmix(PmixLibrary& library, std::string& error) {
   };
   return find(library.finalize, "PMIx_Finalize") && find(library.abort, "PMIx_Abort") &&
          find(library.put, "PMIx_Put") && find(library.commit, "PMIx_Commit") && find(library.fence, "PMIx_Fence") &&
-         find(library.get, "PMIx_Get") && find(library.publish, "PMIx_Publish") &&
-         find(library.lookup, "PMIx_Lookup") && find(library.unpublish, "PMIx_Unpublish") &&
+         find(library.get, "PMIx_Get") && find(library.get_nb, "PMIx_Get_nb") &&
+         find(library.publish, "PMIx_Publish") && find(library.lookup, "PMIx_Lookup") &&
+         find(library.unpublish, "PMIx_Unpublish") &&
          find(library.register_event_handler, "PMIx_Register_event_handler") &&
          find(library.error_string, "PMIx_Error_string") &&
          find(library.init, "PMIx_Init");  // last: it says that all are there

@@ -17,6 +17,7 @@ struct PmixLibrary {
   decltype(&PMIx_Commit) commit;
   decltype(&PMIx_Fence) fence;
   decltype(&PMIx_Get) get;
+  decltype(&PMIx_Get_nb) get_nb;
   decltype(&PMIx_Publish) publish;
   decltype(&PMIx_Lookup) lookup;
   decltype(&PMIx_Unpublish) unpublish;

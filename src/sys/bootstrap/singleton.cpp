@@ -45,7 +45,7 @@ class Singleton final : public Backend {
     names_.erase(found);
     return true;
   }
-  bool finalize(std::string&) override { return true; }
+  bool finalize(Leaving, std::string&) override { return true; }
   void abort(int code, std::string_view message) noexcept override {
     if (message.empty())
       std::fprintf(stderr, "heddle: MPI_Abort with code %d\n", code);
