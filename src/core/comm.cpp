@@ -53,6 +53,7 @@ bool make_predefined(Comm& comm, MPI_Comm value, const char* name, ContextId con
   set_comm_name(comm, name);
   comm.errhandler.set(&initial_errhandler());
   comm.kind.store(Kind::comm, std::memory_order_release);
+  show_routing(comm);
   return true;
 }
 
@@ -60,6 +61,12 @@ bool make_predefined(Comm& comm, MPI_Comm value, const char* name, ContextId con
 
 Comm::Comm() = default;
 Comm::~Comm() = default;
+
+std::uint32_t Comm::width() const noexcept {
+  if (streams) return streams->table->width();
+  if (!inter) return group->width();
+  return group->endpoints || remote_group->endpoints ? group->width() + remote_group->width() : 1;
+}
 
 Comm* make_comm(ContextId context, Group* group, int rank) noexcept {
   Comm* comm = pool<Comm>().create();
@@ -90,9 +97,9 @@ void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept
     // Not `address`: that of an intercommunicator is about the remote group.
     const Address own = comm.group->address(comm.rank, comm.inbox);
     comm.inbox += 2 * std::uint64_t{own.index};
-    comm.vci = own.vci;
+    const int lane = comm.routing ? comm.routing->lane_of(comm.rank) : -1;
+    comm.vci = lane >= 0 ? static_cast<std::uint16_t>(lane) : own.vci;
   }
-  if (context) show_routing(comm);
   if (comm.local_comm) set_context(*comm.local_comm, own_side | local_side_space);
 }
 

@@ -39,8 +39,8 @@ enum Assertion : std::uint32_t {
   assert_strict_persistent_collective_ordering = 16,
 };
 
-/// Which VCIs serve a communicator, where hints say more than its context id. Immutable once the communicator is in use.
-/// \see core/routing.hpp, docs/tuning.md
+/// Which VCIs serve a communicator, where hints or streams say more than its context id. Immutable once the communicator is in
+/// use. \see core/routing.hpp, docs/tuning.md
 struct Routing {
   bool spread = false;       ///< user messages spread over the lanes by source and tag: nobody receives with wildcards
   bool free_sender = false;  ///< messages may overtake each other: each thread sends from a VCI of its own
@@ -48,6 +48,8 @@ struct Routing {
   std::int16_t lane = -1;    ///< where all ranks receive; -1: not the same for all
   std::unique_ptr<std::uint16_t[]> lanes;  ///< where each rank receives, if `lane` does not say; null: as the context id says
 
+  /// Where `rank` receives; -1: as the context id says.
+  [[nodiscard]] int lane_of(int rank) const noexcept { return lanes ? lanes[rank] : lane; }
   /// How far the messages of a source with a tag lie from its receiver's own lane. Tags in a row get lanes in a row.
   static unsigned distance(int source, int tag) noexcept {
     return static_cast<unsigned>(tag) + (static_cast<unsigned>(source) * 0x9e3779b1u >> 26);
@@ -134,11 +136,8 @@ struct Comm : Object {
     return outbox;
   }
   [[nodiscard]] int peer_size() const noexcept { return peer_count; }
-  /// Message spaces that a copy of this communicator needs: one, unless there are endpoints.
-  [[nodiscard]] std::uint32_t width() const noexcept {
-    if (!inter) return group->width();
-    return group->endpoints || remote_group->endpoints ? group->width() + remote_group->width() : 1;
-  }
+  /// Message spaces that a copy of this communicator needs: one, unless there are endpoints or several streams of a rank.
+  [[nodiscard]] std::uint32_t width() const noexcept;
 };
 
 [[gnu::visibility("hidden")]] extern Comm comm_world, comm_self;
@@ -191,8 +190,7 @@ int compare_comms(const Comm& a, const Comm& b) noexcept;
 inline Address Comm::address(int r) const noexcept {
   Address to = peers->address(r, outbox);
   if (routing) [[unlikely]] {
-    if (routing->lane >= 0) to.vci = static_cast<std::uint16_t>(routing->lane);
-    else if (routing->lanes) to.vci = routing->lanes[r];
+    if (const int lane = routing->lane_of(r); lane >= 0) to.vci = static_cast<std::uint16_t>(lane);
   }
   return to;
 }

@@ -131,13 +131,21 @@ int finish_dup(void* data, int code, VciGuard&) noexcept {
   const ContextId id = pending->hinted ? pending->agreed.id : pending->id;
   if (!id) return out_of_contexts();
   set_context(*pending->comm, id);
-  if (!pending->hinted) return MPI_SUCCESS;
-  // Lanes that differ would have to be told, by a further exchange for which there is no time here: as if not asked for.
-  if (needs_lanes(pending->agreed)) pending->agreed.lanes = 0;
-  return apply_routing(*pending->comm, pending->agreed, pending->info);
+  if (pending->hinted) {
+    // Lanes that differ would have to be told, by a further exchange for which there is no time here: as if not asked for.
+    if (needs_lanes(pending->agreed)) pending->agreed.lanes = 0;
+    if (const int failed = apply_routing(*pending->comm, pending->agreed, pending->info)) return failed;
+  }
+  show_routing(*pending->comm);
+  return MPI_SUCCESS;
 }
 
 }  // namespace
+
+MPI_Comm give_comm(Comm& made) noexcept {
+  show_routing(made);
+  return to_handle(&made);
+}
 
 int own_rank(const Group& group, const Comm& parent) noexcept {
   return parent.group->endpoints ? rank_of_member(group, parent.group->member(parent.rank)) : group.rank;
@@ -177,7 +185,6 @@ int comm_dup(Comm& parent, bool hinted, Info* info, Comm** out) noexcept {
   if (hinted && !parent.inter && needs_lanes(agreed))  // also where copying failed, for the others
     if (const int code = gather_lanes(*twin, wanted_lane(info, &parent)); code && !copied) return discard(twin, code);
   if (copied) return discard(twin, copied);
-  if (twin->routing) show_routing(*twin);
   *out = twin;
   return MPI_SUCCESS;
 }
@@ -271,7 +278,6 @@ int comm_create_from_group(const Group& group, const char* string_tag, Info* inf
   if (const int code = apply_routing(*comm, agreed, info)) return discard(comm, code);
   if (needs_lanes(agreed))
     if (const int code = gather_lanes(*comm, wanted_lane(info, nullptr))) return discard(comm, code);
-  if (comm->routing) show_routing(*comm);
   *out = comm;
   return MPI_SUCCESS;
 }

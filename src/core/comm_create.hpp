@@ -37,6 +37,9 @@ int make_child(Comm& parent, ContextId context, Group* group, Comm** out) noexce
 int make_intercomm(ContextId context, Group* local, Group* remote, bool low, Errhandler* errhandler, Comm** out,
                    ContextId high_context = 0) noexcept;
 
+/// The handle for the user of a communicator that is ready: from now on nothing of it changes.
+MPI_Comm give_comm(Comm& made) noexcept;
+
 /// The rank in `group` of the calling member of `parent`. A group's own idea of it is that of the endpoint it came from, and a
 /// program may use one group for all its endpoints.
 int own_rank(const Group& group, const Comm& parent) noexcept;

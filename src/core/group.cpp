@@ -218,32 +218,6 @@ Group* make_endpoint_group(std::unique_ptr<ProcessIndex[]> processes, std::uniqu
   return nullptr;
 }
 
-Group* clone_with_lanes(const Group& group, std::unique_ptr<std::uint16_t[]> lanes, std::uint32_t width) noexcept {
-  const auto n = static_cast<std::size_t>(group.size);
-  std::unique_ptr<EndpointMap> map(new (std::nothrow) EndpointMap);
-  std::unique_ptr<ProcessIndex[]> processes(new (std::nothrow) ProcessIndex[n]);
-  if (map) map->id.reset(new (std::nothrow) std::uint32_t[n]());
-  if (map) map->index.reset(new (std::nothrow) std::uint32_t[n]());
-  Group* made = new_group();
-  if (!made || !map || !map->id || !map->index || !processes) {
-    if (made) release_group(made);
-    return nullptr;
-  }
-  for (std::size_t r = 0; r < n; ++r) processes[r] = group.process(static_cast<int>(r));
-  if (group.endpoints) {
-    std::copy_n(group.endpoints->id.get(), n, map->id.get());
-    std::copy_n(group.endpoints->index.get(), n, map->index.get());
-  }
-  map->lane = std::move(lanes);
-  map->width = width;
-  made->size = group.size;
-  made->rank = group.rank;
-  made->session = group.session;
-  made->table = std::move(processes);
-  made->endpoints = std::move(map);
-  return made;
-}
-
 Group* retain_group(Group* group) noexcept {
   if (!group->predefined_value) group->retain();
   return group;

@@ -16,7 +16,6 @@ class MemberIndex;  // core/group_index.hpp: from member to rank
 struct EndpointMap {
   std::unique_ptr<std::uint32_t[]> id;     ///< the endpoint's number in its process; 0: a plain process
   std::unique_ptr<std::uint32_t[]> index;  ///< how many members of lower rank live in the same process
-  std::unique_ptr<std::uint16_t[]> lane;   ///< where each rank's messages go; null: as their message space says
   std::uint32_t width = 1;                 ///< the largest number of members in one process
 };
 
@@ -78,7 +77,7 @@ inline Address Group::address(int r, std::uint64_t context) const noexcept {
   const ProcessIndex p = process(r);
   if (endpoints) [[unlikely]] {
     const std::uint32_t index = endpoints->index[r];
-    return {p, endpoints->lane ? endpoints->lane[r] : lane_of_context(context + 2 * std::uint64_t{index}), index};
+    return {p, lane_of_context(context + 2 * std::uint64_t{index}), index};
   }
   return {p, lane_of_context(context), 0};
 }
@@ -98,8 +97,6 @@ void release_group(Group* group) noexcept;
 Group* retain_group(Group* group) noexcept;
 /// A new object with the same members: what a user's handle refers to. nullptr when memory is out.
 Group* clone_group(const Group& group) noexcept;
-/// The same whose ranks have the lanes given, and that needs `width` message spaces. For communicators with streams.
-Group* clone_with_lanes(const Group& group, std::unique_ptr<std::uint16_t[]> lanes, std::uint32_t width) noexcept;
 
 /// The rank of `member` in `group`, or MPI_UNDEFINED. O(1) after the first look-up in a tabled group. Thread-safe.
 int rank_of_member(const Group& group, std::uint64_t member) noexcept;

@@ -117,11 +117,10 @@ int join(Comm& local, ContextId mine, ContextOffer* offer, const Bytes& theirs, 
       return error(MPI_ERR_GROUP, "the two groups overlap: rank %d of the remote group is also in the local one", r);
     }
   const bool low = mine < other;  // ids are unique, so both sides find the same order
-  Group* const own = members_of(local);
-  const bool endpoints = own->endpoints || remote->endpoints;
+  const bool endpoints = local.group->endpoints || remote->endpoints;
   if ((low || endpoints) && offer) offer->taken();
   // Neither leader knew how many message spaces the other side needs, so endpoints receive in their own side's.
-  return make_intercomm(low ? mine : other, retain_group(own), remote, low, errhandler, out, endpoints ? low ? other : mine : 0);
+  return make_intercomm(low ? mine : other, retain_group(local.group), remote, low, errhandler, out, endpoints ? low ? other : mine : 0);
 }
 
 /// Intercomm_create once the leader has a way to reach the other one: `exchange(mine, theirs)`, called by the leader only.
@@ -132,7 +131,7 @@ int create_with(Comm& local, int leader, Errhandler* errhandler, Exchange&& exch
   int code = MPI_SUCCESS;
   if (local.rank == leader) {
     Bytes mine;
-    code = pack_group(*members_of(local), offer.id(), mine);
+    code = pack_group(*local.group, offer.id(), mine);
     if (!code) code = exchange(mine, theirs);
   }
   if (const int shared = share(local, leader, code, theirs)) return shared;

@@ -1,5 +1,6 @@
 #include "core/routing.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "coll/steps.hpp"
 #include "core/op.hpp"
 #include "core/runtime.hpp"
+#include "core/stream.hpp"
 #include "sys/error.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
@@ -32,10 +34,14 @@ int lane_hint(Info* info, const char* key) noexcept {
   return static_cast<int>(number % 64);
 }
 
-void set_routing(Comm& comm, std::unique_ptr<Routing> routing) noexcept {
-  comm.plain = false;
-  comm.routing = routing.release();
+/// The communicator's routing, made when it has none, to be completed by its maker. nullptr: no memory.
+Routing* routing_of(Comm& comm) noexcept {
+  if (!comm.routing) comm.routing = new (std::nothrow) Routing;
+  if (comm.routing) comm.plain = false;
+  return const_cast<Routing*>(comm.routing);  // nobody else knows the communicator yet
 }
+
+int out_of_memory() noexcept { return error(MPI_ERR_NO_MEM, "no memory for the VCIs of a communicator"); }
 
 std::atomic<unsigned> next_thread_lane{0};
 
@@ -85,36 +91,36 @@ int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept {
   const int sender = lane_hint(info, "sender_vci");
   const bool same_lane = agreed.lanes && !needs_lanes(agreed);
   if (!spread && !free_sender && sender < 0 && !same_lane) return MPI_SUCCESS;
-  std::unique_ptr<Routing> routing(new (std::nothrow) Routing);
-  if (!routing) return error(MPI_ERR_NO_MEM, "no memory for the hints of a communicator");
+  Routing* routing = routing_of(comm);
+  if (!routing) return out_of_memory();
   routing->spread = spread;
   routing->free_sender = free_sender;
   routing->sender = static_cast<std::int16_t>(sender);
   if (same_lane) {
     routing->lane = static_cast<std::int16_t>(std::countr_zero(agreed.lanes));
+    routing->lanes.reset();
     comm.vci = static_cast<std::uint16_t>(routing->lane);
   }
-  set_routing(comm, std::move(routing));
+  return MPI_SUCCESS;
+}
+
+int set_lanes(Comm& comm, std::unique_ptr<std::uint16_t[]> lanes) noexcept {
+  Routing* routing = routing_of(comm);
+  if (!routing) return out_of_memory();
+  comm.vci = lanes[static_cast<std::size_t>(comm.rank)];
+  const bool same = std::all_of(lanes.get(), lanes.get() + comm.size, [&](std::uint16_t lane) { return lane == comm.vci; });
+  routing->lane = same ? static_cast<std::int16_t>(comm.vci) : std::int16_t{-1};
+  if (same) lanes.reset();
+  routing->lanes = std::move(lanes);
   return MPI_SUCCESS;
 }
 
 int gather_lanes(Comm& comm, int lane) noexcept {
   const auto own = static_cast<std::uint16_t>(lane < 0 ? comm.vci : lane);
   std::unique_ptr<std::uint16_t[]> all(new (std::nothrow) std::uint16_t[static_cast<std::size_t>(comm.size)]);
-  if (!all) return error(MPI_ERR_NO_MEM, "no memory for the VCIs of %d ranks", comm.size);
+  if (!all) return out_of_memory();
   if (const int code = coll::allgather(&own, sizeof own, coll::byte_type(), all.get(), sizeof own, coll::byte_type(), comm)) return code;
-  std::unique_ptr<Routing> routing(new (std::nothrow) Routing);
-  if (!routing) return error(MPI_ERR_NO_MEM, "no memory for the hints of a communicator");
-  if (comm.routing) {
-    routing->spread = comm.routing->spread;
-    routing->free_sender = comm.routing->free_sender;
-    routing->sender = comm.routing->sender;
-  }
-  routing->lanes = std::move(all);
-  comm.vci = own;
-  release_routing(comm.routing);
-  set_routing(comm, std::move(routing));
-  return MPI_SUCCESS;
+  return set_lanes(comm, std::move(all));
 }
 
 namespace {
@@ -134,7 +140,8 @@ int agree_routing_later(Comm& over, const RoutingWish& wish, RoutingWish& agreed
 void show_routing(const Comm& comm) noexcept {
   if (!show_vcis.value() || comm.rank < 0) return;
   const char* why = "from its context id";
-  if (comm.routing && (comm.routing->lane >= 0 || comm.routing->lanes)) why = "from the hints vci, receiver_vci or inherit_vci";
+  if (comm.streams) why = comm.streams->table->own[0] ? "that of its stream" : "from its context id (no stream)";
+  else if (comm.routing && comm.routing->lane_of(comm.rank) >= 0) why = "from the hints vci, receiver_vci or inherit_vci";
   else if (comm.group->endpoints) why = "from its context id and its place among the endpoints of this process";
   const char* how = "";
   if (comm.routing && comm.routing->spread) how = "; messages spread from there by source and tag (no wildcards asserted)";

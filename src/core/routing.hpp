@@ -36,6 +36,8 @@ int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept;
 /// The agreement: what everybody wants, by one allreduce over `over`. Collective. Error code. `later`: nonblocking, both stay valid.
 int agree_routing(Comm& over, const RoutingWish& wish, RoutingWish& agreed) noexcept;
 int agree_routing_later(Comm& over, const RoutingWish& wish, RoutingWish& agreed, Request** request, coll::Finish finish) noexcept;
+/// Gives a communicator the lane of each of its ranks: kept as one number where all have the same. Error code.
+int set_lanes(Comm& comm, std::unique_ptr<std::uint16_t[]> lanes) noexcept;
 /// Where this member asks to receive, or -1.
 int wanted_lane(Info* info, const Comm* parent) noexcept;
 
@@ -45,7 +47,7 @@ int gather_lanes(Comm& comm, int lane) noexcept;
 /// True when that step is needed.
 bool needs_lanes(const RoutingWish& agreed) noexcept;
 
-/// Says which VCI the communicator got, and why (HEDDLE_SHOW_VCIS).
+/// Says which VCI the communicator got, and why (HEDDLE_SHOW_VCIS). For communicators that the user sees, once nothing can change.
 void show_routing(const Comm& comm) noexcept;
 
 void release_routing(const Routing* routing) noexcept;

@@ -9,6 +9,7 @@
 #include "coll/internal.hpp"
 #include "coll/steps.hpp"
 #include "core/comm_create.hpp"
+#include "core/routing.hpp"
 #include "sys/error.hpp"
 #include "vci/vci.hpp"
 
@@ -40,16 +41,19 @@ void release_table(StreamTable* table) noexcept {
   if (table->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete table;
 }
 
-/// The members of `table` as those who use their streams at place `place` see each other.
-Group* group_of_place(const StreamTable& table, ContextId context, int place) noexcept {
-  const int n = table.members->size;
-  std::unique_ptr<std::uint16_t[]> lanes(new (std::nothrow) std::uint16_t[n]);
-  if (!lanes) return nullptr;
-  for (int r = 0; r < n; ++r) {
+ContextId context_of_place(const StreamTable& table, ContextId context, int place) noexcept {
+  return context + 2 * std::uint64_t{table.step} * unsigned(place);
+}
+
+/// Makes messages on `comm` go to the streams that the ranks have at place `place`; without one, to where `context` says.
+int route_to_place(Comm& comm, const StreamTable& table, ContextId context, int place) noexcept {
+  std::unique_ptr<std::uint16_t[]> lanes(new (std::nothrow) std::uint16_t[std::size_t(comm.size)]);
+  if (!lanes) return out_of_memory();
+  for (int r = 0; r < comm.size; ++r) {
     const std::uint16_t given = table.lanes[std::size_t(r) * std::size_t(table.most) + std::size_t(place)];
-    lanes[r] = given != no_lane ? given : table.members->address(r, context + 2 * std::uint64_t{table.step} * unsigned(place)).vci;
+    lanes[r] = given != no_lane ? given : comm.group->address(r, context_of_place(table, context, place)).vci;
   }
-  return clone_with_lanes(*table.members, std::move(lanes), table.step * unsigned(table.most));
+  return set_lanes(comm, std::move(lanes));
 }
 
 bool attach(Comm& comm, StreamTable* table) noexcept {
@@ -68,10 +72,9 @@ bool attach(Comm& comm, StreamTable* table) noexcept {
 
 Comm* make_pair(Comm& comm, int here, int there) noexcept {
   const StreamTable& table = *comm.streams->table;
-  Group* group = group_of_place(table, comm.context, there);
-  if (!group) return nullptr;
-  Comm* pair = make_comm(comm.context + 2 * std::uint64_t{table.step} * unsigned(there), group, comm.rank);
+  Comm* pair = make_comm(context_of_place(table, comm.context, there), retain_group(comm.group), comm.rank);
   if (!pair) return nullptr;
+  if (route_to_place(*pair, table, comm.context, there)) return release_comm(pair), nullptr;
   if (const Stream* stream = table.own[std::size_t(here)]) pair->vci = stream->lane;
   pair->stands_for = &comm;
   return pair;
@@ -106,7 +109,6 @@ int free_stream(Stream& stream) noexcept {
 StreamTable::~StreamTable() {
   for (int i = 0; own && i < count; ++i)
     if (Stream* stream = own[std::size_t(i)]) stream->attached.fetch_sub(1, std::memory_order_release);
-  if (members) release_group(members);
 }
 
 CommStreams::~CommStreams() {
@@ -140,32 +142,29 @@ int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** o
   const MPI_Count size = static_cast<MPI_Count>(most * sizeof(std::uint16_t));
   if (const int code = coll::allgather(own.get(), size, bytes, table->lanes.get(), size, bytes, parent)) return code;
   table->step = parent.width();
-  ContextId id = parent.rank == 0 ? new_context_id(table->step * unsigned(table->most)) : 0;
+  ContextId id = parent.rank == 0 ? new_context_id(table->width()) : 0;
   if (const int code = coll::bcast(&id, sizeof id, bytes, 0, parent)) return code;
   if (!id) return out_of_contexts();
 
-  table->members = clone_group(*parent.group);
   table->own.reset(new (std::nothrow) Stream*[std::size_t(count)]());
-  if (!table->members || !table->own) return out_of_memory();
-  table->members->rank = parent.rank;
+  if (!table->own) return out_of_memory();
   table->count = count;
   for (int i = 0; i < count; ++i) {
     table->own[std::size_t(i)] = streams[i];
     if (streams[i]) streams[i]->attached.fetch_add(1, std::memory_order_relaxed);
   }
-  Group* group = group_of_place(*table, id, 0);
-  if (!group) return out_of_memory();
-  if (const int code = make_child(parent, id, group, out)) return code;
-  if (!attach(**out, table.release())) {
-    release_comm(*out);
-    *out = nullptr;
-    return out_of_memory();
-  }
-  return MPI_SUCCESS;
+  Comm* made = nullptr;
+  if (const int code = make_child(parent, id, retain_group(parent.group), &made)) return code;
+  int code = route_to_place(*made, *table, id, 0);
+  if (!code && !attach(*made, table.release())) code = out_of_memory();
+  if (code) release_comm(made);
+  else *out = made;
+  return code;
 }
 
 bool copy_streams(Comm& twin, const Comm& parent) noexcept {
   StreamTable* table = parent.streams->table;
+  if (route_to_place(twin, *table, parent.context, 0)) return false;
   table->references.fetch_add(1, std::memory_order_relaxed);
   return attach(twin, table);
 }

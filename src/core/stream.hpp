@@ -40,10 +40,11 @@ struct StreamTable {
   std::unique_ptr<Stream*[]> own;                ///< by place, references; nullptr: none
   std::unique_ptr<int[]> counts;                 ///< by rank
   std::unique_ptr<std::uint16_t[]> lanes;        ///< by rank, then by place: `most` for each
-  Group* members = nullptr;                      ///< without lanes
   std::uint32_t step = 1;                        ///< message spaces of each place
 
   StreamTable() = default;
+  [[nodiscard]] std::uint32_t width() const noexcept { return step * static_cast<std::uint32_t>(most); }
+
   StreamTable(const StreamTable&) = delete;
   StreamTable& operator=(const StreamTable&) = delete;
   ~StreamTable();
@@ -80,9 +81,6 @@ inline Comm* stream_comm(MPI_Comm handle) noexcept {
   Comm* comm = reinterpret_cast<Comm*>(handle);
   return comm->is(Kind::stream_comm) ? comm : nullptr;
 }
-
-/// The local group of a communicator, without lanes: for what others, who do not know them, have to see the same way.
-inline Group* members_of(const Comm& comm) noexcept { return comm.streams ? comm.streams->table->members : comm.group; }
 
 /// A thread's use of a stream, for the time of one call.
 class StreamUse {

@@ -25,7 +25,7 @@ int give_group(const Group& group, MPI_Group* handle) noexcept {
 /// Gives a new communicator, or none, to the user.
 /// `made` is a reference: the call that makes it is an argument beside it, evaluated before or after.
 int give(int code, Comm* const& made, MPI_Comm* handle) noexcept {
-  if (!code) *handle = made ? to_handle(made) : MPI_COMM_NULL;
+  if (!code) *handle = made ? give_comm(*made) : MPI_COMM_NULL;
   return code;
 }
 
@@ -71,8 +71,10 @@ int idup(Comm& comm, bool hinted, Info* info, MPI_Comm* newcomm, MPI_Request* re
   Comm* made = nullptr;
   Request* started = nullptr;
   const int code = comm_idup(comm, hinted, info, &made, &started);
-  if (!code) *request = to_handle(started);
-  return give(code, made, newcomm);
+  if (code) return code;
+  *request = to_handle(started);
+  *newcomm = to_handle(made);
+  return MPI_SUCCESS;
 }
 }  // namespace
 
@@ -145,7 +147,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   return MPI_SUCCESS;
 }
 
-int Comm_group(Comm& comm, MPI_Group* group) { return give_group(*members_of(comm), group); }
+int Comm_group(Comm& comm, MPI_Group* group) { return give_group(*comm.group, group); }
 
 int Comm_test_inter(Comm& comm, int* flag) {
   *flag = comm.inter;

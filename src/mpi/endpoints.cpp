@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "core/comm_create.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
 
@@ -13,7 +14,7 @@ int Comm_create_endpoints(Comm& parent, int count, Info* info, MPI_Comm out[]) {
   const std::unique_ptr<Comm*[]> made(new (std::nothrow) Comm*[static_cast<std::size_t>(count) + 1]);
   if (!made) return error(MPI_ERR_NO_MEM, "no memory for %d endpoints", count);
   if (const int code = create_endpoints(parent, count, info, made.get())) return code;
-  for (int i = 0; i < count; ++i) out[i] = to_handle(made[i]);
+  for (int i = 0; i < count; ++i) out[i] = give_comm(*made[i]);
   return MPI_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "core/comm_create.hpp"
 #include "core/info.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
@@ -53,7 +54,7 @@ int Stream_free(MPIX_Stream* handle) {
 int Stream_comm_create(Comm& comm, Stream* stream, MPI_Comm* newcomm) {
   Comm* made = nullptr;
   if (const int code = create_stream_comm(comm, 1, &stream, &made)) return code;
-  *newcomm = to_handle(made);
+  *newcomm = give_comm(*made);
   return MPI_SUCCESS;
 }
 
@@ -66,7 +67,7 @@ int Stream_comm_create_multiplex(Comm& comm, int count, const MPIX_Stream handle
   }
   Comm* made = nullptr;
   if (const int code = create_stream_comm(comm, count, streams.get(), &made)) return code;
-  *newcomm = to_handle(made);
+  *newcomm = give_comm(*made);
   return MPI_SUCCESS;
 }
 

@@ -47,7 +47,7 @@ int create_with(Comm& old, int n, Topology* topology, Info* info, MPI_Comm* out)
   }
   made->topology = topology;
   take_hints(*made, info);
-  *out = to_handle(made);
+  *out = give_comm(*made);
   return MPI_SUCCESS;
 }
 
@@ -194,7 +194,7 @@ int Cart_sub(Comm& comm, const int remain_dims[], MPI_Comm* newcomm) {
     return code;
   }
   made->topology = part;
-  *newcomm = to_handle(made);
+  *newcomm = give_comm(*made);
   return MPI_SUCCESS;
 }
 

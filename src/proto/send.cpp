@@ -370,7 +370,7 @@ inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype
 // done there.
 Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
   Vci* vci = detail::lane_table[comm.vci].load(std::memory_order_acquire);  // pairs with open_lane
-  if (source != MPI_PROC_NULL && !comm.routing && type.builtin && vci && VciGuard::try_hold(*vci)) [[likely]] {
+  if (source != MPI_PROC_NULL && (!comm.routing || !comm.routing->spread) && type.builtin && vci && VciGuard::try_hold(*vci)) [[likely]] {
     match::PostedBin* bin = vci->matcher.posted_bin({own_context(comm, Space::user), source, tag});
     if (!bin || vci->matcher.unexpected() || !vci->requests.stocked()) [[unlikely]]
       return irecv_held(buffer, count, type, source, tag, comm);
