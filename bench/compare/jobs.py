@@ -1,74 +1,16 @@
-"""What is measured: jobs (one program run each) and rows (one figure of a job each, with its target).
-
-A job runs on every library in turn. A row picks one key of the job's results, says which way is better, which peers it
-is judged against and what ratio to the best of them is wanted.
-"""
+"""Everything that is measured, in the order it is run and printed. What a job and a row are: job.py."""
 
 import os
-from dataclasses import dataclass, field
 
-PROGRAMS = "bench/programs/"
-MT = "bench/mt/mt.c"
-INPROC = "bench/mt/inproc.c"
+from job import PROGRAMS, Job, Row, size_name, sizes, thread_counts
+from jobs_ablation import ablation_rows
+from jobs_network import network_rows
+from jobs_threads import threads_rows
+
 SWEEP = [0, 8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304]
 DEPTHS = [1, 10, 100, 1000, 10000, 100000]
 MPICH_AND_OPENMPI = ("mpich5", "mpich4", "openmpi5")
 MPICH = ("mpich5", "mpich4")
-# How each library is made to send everything over TCP; Open MPI by its launcher's options (profiles tcp, tcp-threads). Checked by
-# the bytes that the loopback interface counts: MPICH 5 also has, and prefers, UCX, which is MPICH 4's only one and would use shared memory.
-OVER_TCP = {
-    "heddle": {"HEDDLE_SHM": "0"},
-    "mpich5": {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"},
-    "mpich4": {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"},
-    "intel": {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"},
-}
-
-
-@dataclass
-class Job:
-    name: str
-    source: str
-    arguments: list
-    profile: str = "pair"
-    ranks: int = 2
-    libraries: tuple = ()  # empty: all
-    variants: tuple = ()  # keys of libraries.VARIANTS that run too
-    env: dict = field(default_factory=dict)  # library key -> variables
-    kind: str = "run"  # or "startstop", "callgrind"
-    timeout: float = 60
-
-
-@dataclass
-class Row:
-    name: str  # dotted, for --rows
-    title: str
-    unit: str
-    better: str  # "lower" or "higher"
-    job: str
-    key: str
-    ratio: float = 0  # wanted of ours / best peer; 0: none
-    absolute: float = 0  # wanted of ours; 0: none
-    against: tuple = ()  # the peers that count for `ratio`; empty: all
-    own_row: str = ""  # a row of ours that `own_ratio` refers to
-    own_ratio: float = 0
-    group: str = ""
-
-
-def size_name(size):
-    for unit, text in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {text}"
-    return f"{size} B"
-
-
-def thread_counts(cores):
-    """1, 2, 4 and on in powers of two up to the number of cores, and that number itself."""
-    counts = [1, 2, 4]
-    while counts[-1] * 2 <= cores:
-        counts.append(counts[-1] * 2)
-    if cores > counts[-1]:
-        counts.append(cores)
-    return counts
 
 
 def everything(quick=False, cores=None, ablation=None):
@@ -84,9 +26,6 @@ def everything(quick=False, cores=None, ablation=None):
 
     def row(name, title, unit, better, job_name, key, **more):
         rows.append(Row(name, title, unit, better, job_name, key, **more))
-
-    def sizes(values):
-        return "--sizes=" + ",".join(map(str, values))
 
     # One thread, two ranks.
     group = "Two ranks, one thread"
@@ -334,26 +273,7 @@ def everything(quick=False, cores=None, ablation=None):
         job(name, "coll.c", f"--op={op}", sizes([size]), f"--seconds={seconds}")
         row(f"coll.{op}.{size}", title, "µs", "lower", name, f"time/{size}", ratio=ratio, group=group)
 
-    # The same work when every message takes TCP over the loopback interface.
-    group = "Network: tcp on loopback, two ranks"
-    job("net-latency", "p2p.c", "--test=latency", sizes([8, 65536]), f"--seconds={seconds}", profile="tcp", env=OVER_TCP)
-    row("net.lat.8", "latency 8 B, one way", "µs", "lower", "net-latency", "latency/8", ratio=1.0, group=group)
-    row("net.lat.64K", "latency 64 KiB", "µs", "lower", "net-latency", "latency/65536", ratio=1.0, group=group)
-    job("net-bandwidth", "p2p.c", "--test=bandwidth", sizes([1048576]), f"--seconds={2 * seconds}", profile="tcp", env=OVER_TCP)
-    row("net.bw.1M", "bandwidth 1 MiB", "GB/s", "higher", "net-bandwidth", "bandwidth/1048576", ratio=1.0, group=group)
-    job("net-rate", "p2p.c", "--test=bandwidth", sizes([8]), f"--seconds={seconds}", profile="tcp", env=OVER_TCP)
-    row("net.rate.8", "message rate 8 B, window 64", "M/s", "higher", "net-rate", "rate/8", ratio=5.0, group=group)
-    for threads in (1, 2):
-        name = f"net-threads-{threads}"
-        arguments = ("--mode=own", f"--threads={threads}", "--test=rate", "--sizes=8", f"--seconds={seconds}")
-        job(name, MT, *arguments, profile="tcp-threads", env=OVER_TCP)
-        target = {"own_row": "net.threads.1", "own_ratio": 1.5} if threads == 2 else {}
-        title = f"message rate 8 B, {threads} thread{'s' if threads > 1 else ''} a rank, own communicators"
-        row(f"net.threads.{threads}", title, "M/s", "higher", name, "rate/8", group=group, **target)
-
-    job("net-idle", "idle.c", f"--seconds={1 if quick else 2}", profile="tcp", env=OVER_TCP)
-    row("net.idle", "CPU used by a blocked receive", "%", "lower", "net-idle", "cpu_percent", absolute=1.0, group=group)
-    row("net.wake", "from a send until a receive that was asleep returns", "µs", "lower", "net-idle", "wake_us", absolute=50, group=group)
+    network_rows(job, row, seconds, quick)
 
     # Living with few cores.
     group = "Few cores"
@@ -428,210 +348,3 @@ def everything(quick=False, cores=None, ablation=None):
     if ablation:
         ablation_rows(job, row, seconds, cores, ablation)
     return jobs, rows
-
-
-def threads_rows(job, row, seconds, sweep_seconds, cores, variants):
-    """Two ranks of several threads: the modes of paper 004, figures 10, 11 and 17 to 19."""
-    counts = thread_counts(cores)
-    modes = (
-        ("everywhere", "ranks only", ()),
-        ("own", "own communicators", variants),
-        ("shared", "one communicator", variants),
-        ("endpoints", "endpoints", ()),
-    )
-
-    def mt(name, mode, threads, test, *arguments, **more):
-        only = ("heddle",) if mode == "endpoints" else ()
-        ranks = 2 * threads if mode == "everywhere" else 2
-        profile = "crowd" if mode == "everywhere" and ranks > cores else "threads"
-        job(
-            name,
-            MT,
-            f"--mode={mode}",
-            f"--threads={threads}",
-            f"--test={test}",
-            *arguments,
-            profile=profile,
-            ranks=ranks,
-            libraries=only,
-            **more,
-        )
-
-    group = "Message rate 8 B, 2 ranks × T threads (everywhere: 2 × T ranks)"
-    for mode, title, mode_variants in modes:
-        for threads in counts:
-            name = f"mt-rate-{mode}-{threads}"
-            mt(name, mode, threads, "rate", "--sizes=8", f"--seconds={seconds}", variants=mode_variants)
-            wanted = {"own": 0.8, "shared": 0.5}.get(mode) if threads > 1 else None
-            target = {"ratio": 1.0, "own_row": "mt.rate.own.1", "own_ratio": wanted} if wanted else {}
-            if mode == "endpoints":
-                target = {"own_row": f"mt.rate.own.{threads}", "own_ratio": 0.95}
-            row(
-                f"mt.rate.{mode}.{threads}",
-                f"{title}, T = {threads}",
-                "M/s",
-                "higher",
-                name,
-                "rate/8",
-                group=group,
-                **target,
-            )
-    # Paper 004's figure 12 from the other side: what locks and atomics cost where nobody contends for them.
-    group = "Thread safety: the message rate of ranks only, with MPI_THREAD_MULTIPLE"
-    for threads in counts:
-        name = f"mt-safety-{threads}"
-        mt(name, "everywhere", threads, "rate", "--sizes=8", "--thread=multiple", f"--seconds={seconds}")
-        row(
-            f"mt.safety.{threads}",
-            f"{2 * threads} ranks, MULTIPLE",
-            "M/s",
-            "higher",
-            name,
-            "rate/8",
-            own_row=f"mt.rate.everywhere.{threads}",
-            own_ratio=0.9,
-            group=group,
-        )
-    # By size: for two threads, and for as many as there are cores for both ranks (papers 000, figures 5 and 6; 004, 11).
-    sizes = [8, 64, 512, 4096, 32768, 262144, 1048576]
-    for threads in sorted({2, max(2, cores // 2)}):
-        group = f"Message rate by size, T = {threads}"
-        rows_name = "mt.size" if threads == 2 else f"mt.size{threads}"
-        for mode, title, mode_variants in modes:
-            name = f"mt-sizes-{mode}" if threads == 2 else f"mt-sizes-{mode}-{threads}"
-            arguments = ("--sizes=" + ",".join(map(str, sizes)), f"--seconds={sweep_seconds}")
-            mt(name, mode, threads, "rate", *arguments, variants=mode_variants, timeout=120)
-            for size in sizes:
-                target = {"own_row": f"{rows_name}.own.{size}", "own_ratio": 0.95} if mode == "endpoints" else {}
-                row(
-                    f"{rows_name}.{mode}.{size}",
-                    f"{title}, {size_name(size)}",
-                    "M/s",
-                    "higher",
-                    name,
-                    f"rate/{size}",
-                    group=group,
-                    **target,
-                )
-    group = "Latency 8 B, T pairs of threads at once"
-    for mode, title, mode_variants in modes:
-        for threads in counts[1:]:
-            name = f"mt-latency-{mode}-{threads}"
-            mt(name, mode, threads, "latency", "--sizes=8", f"--seconds={seconds}", variants=mode_variants)
-            target = {}
-            if mode == "own":
-                target = {"ratio": 1.0} if threads == 2 else {"absolute": 10.0} if threads == 4 else {}
-            row(
-                f"mt.lat.{mode}.{threads}",
-                f"{title}, T = {threads}",
-                "µs",
-                "lower",
-                name,
-                "latency/8",
-                group=group,
-                **target,
-            )
-    group = "Two threads of one process hand over 8 B, one way"
-    for mode, title, only, target in (
-        ("bare", "two flags, no MPI: the floor", ("heddle",), {}),
-        ("shared", "one communicator", (), {}),
-        ("own", "a communicator for each direction", (), {"ratio": 1.0}),
-        ("endpoints", "endpoints", ("heddle",), {"own_row": "mt.inproc.bare", "own_ratio": 1.5}),
-    ):
-        name = f"mt-inproc-{mode}"
-        arguments = [f"--mode={mode}", f"--seconds={seconds}"]
-        job(name, INPROC, *arguments, profile="single", ranks=1, libraries=only, variants=variants if not only else ())
-        row(f"mt.inproc.{mode}", title, "µs", "lower", name, "latency/8", group=group, **target)
-    group = "Allreduce 8 B over 4: 4 ranks, or 2 ranks × 2 endpoints"
-    for mode, title, target in (
-        ("everywhere", "4 ranks", {}),
-        ("endpoints", "2 ranks × 2 endpoints", {"own_row": "mt.allreduce.everywhere", "own_ratio": 1.0}),
-    ):
-        name = f"mt-allreduce-{mode}"
-        mt(name, mode, 2, "allreduce", "--sizes=8", f"--seconds={seconds}")
-        row(f"mt.allreduce.{mode}", title, "µs", "lower", name, "allreduce/8", group=group, **target)
-    group = "Many senders, one receiver, 8 B"
-    for mode, title, mode_variants in modes[1:]:
-        for threads in counts:
-            name = f"mt-incast-{mode}-{threads}"
-            mt(name, mode, threads, "incast", "--sizes=8", f"--seconds={seconds}", variants=mode_variants)
-            row(
-                f"mt.incast.{mode}.{threads}",
-                f"{title}, {threads} sender{'s' * (threads > 1)}",
-                "M/s",
-                "higher",
-                name,
-                "incast/8",
-                group=group,
-            )
-    group = "Mapping mismatch, message rate 8 B, T = 4"
-    for communicators in (4, 2, 1):
-        name = f"mt-mismatch-{communicators}"
-        mt(
-            name,
-            "own",
-            4,
-            "rate",
-            "--sizes=8",
-            f"--communicators={communicators}",
-            f"--seconds={seconds}",
-            variants=variants,
-        )
-        row(
-            f"mt.mismatch.{communicators}",
-            f"4 threads on {communicators} communicator{'s' * (communicators > 1)}",
-            "M/s",
-            "higher",
-            name,
-            "rate/8",
-            group=group,
-        )
-    for stride in (2, 4):
-        name = f"mt-stride-{stride}"
-        mt(name, "own", 4, "rate", "--sizes=8", f"--stride={stride}", f"--seconds={seconds}", variants=variants)
-        row(
-            f"mt.stride.{stride}",
-            f"own communicators, every {stride}nd made".replace("4nd", "4th"),
-            "M/s",
-            "higher",
-            name,
-            "rate/8",
-            group=group,
-        )
-
-
-def ablation_rows(job, row, seconds, cores, library):
-    """Paper 004's figures 5 to 8 with Heddle's own optimisations: the library of the target `ablation` does without one of them.
-    What is compared is the row with nothing switched off, of the same library."""
-    group = "What an optimisation is worth (8 B, own communicators)"
-    switches = (
-        ("", "everything on"),
-        ("one", "one VCI"),
-        ("progress", "without per-VCI progress"),
-        ("looks", "polls lock without looking first"),
-        ("progress,looks", "without per-VCI progress and without looking"),
-        ("requests", "without per-VCI request caches"),
-        ("lines", "locks of all VCIs in the same cache lines"),
-        ("progress,looks,requests,lines", "many VCIs, none of all that"),
-    )
-    base = {"LD_LIBRARY_PATH": str(library)}
-    for test, source, profile, ranks in (("self", PROGRAMS + "self.c", "single", 1), ("rate", MT, "threads", 2)):
-        for threads in thread_counts(cores)[1:]:
-            for switch, title in switches:
-                env = {**base, "HEDDLE_VCIS": str(max(threads, 2)), "HEDDLE_ABLATE": switch}
-                if switch == "one":
-                    env |= {"HEDDLE_VCIS": "1", "HEDDLE_ABLATE": ""}
-                word = switch.replace(",", "-") or "all"
-                name = f"ablation-{test}-{word}-{threads}"
-                arguments = [f"--threads={threads}", f"--seconds={seconds}", "--thread=multiple"]
-                arguments += ["--mode=own", "--test=rate", "--sizes=8"] if test == "rate" else []
-                job(name, source, *arguments, profile=profile, ranks=ranks, libraries=("heddle",), env={"heddle": env})
-                row(
-                    f"ablation.{test}.{word}.{threads}",
-                    f"{'to oneself' if test == 'self' else '2 ranks'}, {threads} threads: {title}",
-                    "M/s",
-                    "higher",
-                    name,
-                    "rate" if test == "self" else "rate/8",
-                    group=group,
-                )
