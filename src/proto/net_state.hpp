@@ -64,7 +64,8 @@ struct Move {
   std::uint64_t remote = 0, key = 0;
   std::uint64_t issued = 0;      ///< bytes asked for
   std::uint32_t in_flight = 0;   ///< reads
-  Transfer* next = nullptr;      ///< in Net::reads
+  bool queued = false;           ///< in Net::reads, at most once
+  Transfer* next = nullptr;
 };
 
 /// The network of one VCI. Guarded by the VCI, but for what is atomic.

@@ -20,6 +20,8 @@ HEDDLE_PARAM_INT(piece_depth, "HEDDLE_NET_DEPTH", 4, "how many of these reads of
 constexpr std::uint32_t stream_frames = 16;  ///< unfinished writes to one peer, above which a stream waits
 
 void queue_reads(Net& net, Transfer& t) noexcept {
+  if (t.net->queued) return;  // an earlier read of it ended, and the provider still takes no more
+  t.net->queued = true;
   t.net->next = nullptr;
   if (net.reads_tail) net.reads_tail->net->next = &t; else net.reads_head = &t;
   net.reads_tail = &t;
@@ -73,6 +75,7 @@ bool issue_reads(VciGuard&, Net& net) noexcept {
   net.reads_head = net.reads_tail = nullptr;
   while (t) {
     Transfer* following = t->net->next;
+    t->net->queued = false;
     if (!issue(net, *t, worked)) queue_reads(net, *t);
     t = following;
   }
