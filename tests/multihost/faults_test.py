@@ -23,11 +23,11 @@ NOTICED = 40    # seconds: a bound on hangs; what is stated for users is HEDDLE_
 class Job:
     """An exchange of 4 ranks on 2 hosts that has begun."""
 
-    def __init__(self, hosts, seconds, engine="hydra"):
+    def __init__(self, hosts, seconds, engine="hydra", **settings):
         command = engines.command(engine, hosts, 2)
-        settings = ["-x", "HEDDLE_NET_TIMEOUT"] if engine == "prte" else []
-        self.process = hosts.start(0, [*command, *settings, "-n", 4, EXCHANGE, seconds],
-                                   env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER)}, stdin=subprocess.DEVNULL,
+        exported = ["-x", "HEDDLE_NET_TIMEOUT"] if engine == "prte" else []
+        self.process = hosts.start(0, [*command, *exported, "-n", 4, EXCHANGE, seconds],
+                                   env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER), **settings}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         line = self.process.stdout.readline().decode()
         assert line == "running\n", line + self.process.stdout.read().decode(errors="replace")
@@ -60,12 +60,15 @@ class Faults(unittest.TestCase):
             time.sleep(0.05)
 
     def test_a_cable_out_for_two_seconds_delays_and_harms_nothing(self):
-        job = Job(self.hosts, 4)
-        self.hosts.cut(1)
-        time.sleep(2)
-        self.hosts.join(1)
-        code, text = job.end()
-        self.assertEqual((code, text), (0, "done\n"))
+        # TCP repeats later and later: the first that gets through may come as long after the cable's return as it was out.
+        for provider in "", "tcp;ofi_rxm":
+            with self.subTest(provider):
+                job = Job(self.hosts, 4, HEDDLE_NET_TIMEOUT="30", HEDDLE_OFI_PROVIDER=provider)
+                self.hosts.cut(1)
+                time.sleep(2)
+                self.hosts.join(1)
+                code, text = job.end()
+                self.assertEqual((code, text), (0, "done\n"))
 
     def test_a_cable_cut_for_good_ends_the_job_with_a_message_that_names_the_peer(self):
         job = Job(self.hosts, 1000)

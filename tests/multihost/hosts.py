@@ -180,12 +180,15 @@ class Hosts:
         return env
 
     def _enter(self, host):
-        """Begins a command line that runs on a host."""
-        return ["nsenter", "--target", str(self.holders[host][1]), *NAMESPACES, "--"]
+        """Begins a command line that runs `sh -c SCRIPT ARGUMENTS` on a host, in a child of that shell."""
+        # nsenter's own child would be in the namespace of processes, too, but when somebody stops and continues everything
+        # (another user's benchmark), nsenter may stop itself again because its child still is: a job that hangs.
+        return ["nsenter", "--no-fork", "--target", str(self.holders[host][1]), *NAMESPACES, "--",
+                "sh", "-c", 'sh -c "$@"; exit $?', "sh"]
 
     def start(self, host, command, env=None, cwd=None, **options):
         """A process on a host, as from Popen: in a session of its own, killed when we are."""
-        enter = [*self._enter(host), "sh", "-c", 'cd "$0" && exec "$@"', cwd or os.getcwd()]
+        enter = [*self._enter(host), 'cd "$0" && exec "$@"', cwd or os.getcwd()]
         return subprocess.Popen(enter + list(map(str, command)), env=self.environment(host, env),
                                 start_new_session=True, preexec_fn=die_with_parent, **options)
 
@@ -236,7 +239,7 @@ class Hosts:
             if host in self.names or host in self.addresses:
                 number = (self.names if host in self.names else self.addresses).index(host)
                 # No die_with_parent: that would be the death of this thread.
-                enter = [*self._enter(number), "sh", "-c", " ".join(command)]
+                enter = [*self._enter(number), " ".join(command)]
                 process = subprocess.Popen(enter, env=self.environment(number), start_new_session=True, stdin=streams[0],
                                            stdout=streams[1], stderr=streams[2])
             for stream in streams:

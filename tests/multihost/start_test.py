@@ -98,7 +98,7 @@ class Start(unittest.TestCase):
                 self.assertLess(time.monotonic(), end, "the ranks wait for good")
                 time.sleep(0.05)
         finally:
-            os.killpg(job.pid, signal.SIGCONT)  # nsenter stops with its child
+            os.kill(server, signal.SIGCONT)
         text = job.communicate(timeout=60)[0].decode(errors="replace")
         self.assertEqual(job.returncode, 3, text)
         self.assertRegex(text, r"fetching a value of rank 0: .* no answer in 2 seconds \(HEDDLE_PMIX_TIMEOUT\)")
