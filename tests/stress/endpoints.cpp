@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string_view>
 
 #if __has_include(<mpix.h>)
 #include <mpix.h>
@@ -27,6 +26,7 @@
 #endif
 
 #include "../mpi/threads/team.hpp"
+#include "options.hpp"
 
 using namespace test;
 
@@ -43,25 +43,8 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options o;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view key = argv[i];
-    const auto number = [&] {
-      if (i + 1 == argc) check_fail(__FILE__, __LINE__, "option %s needs a number", argv[i]);
-      return std::atoi(argv[++i]);
-    };
-    if (key == "--seconds")
-      o.seconds = number();
-    else if (key == "--endpoints")
-      o.endpoints = number();
-    else if (key == "--threads")
-      o.threads = number();
-    else if (key == "--seed")
-      o.seed = static_cast<std::uint64_t>(number());
-    else if (key == "--plain")
-      o.plain = true;
-    else
-      check_fail(__FILE__, __LINE__, "unknown option %s", argv[i]);
-  }
+  read_options(argc, argv,
+               {{"--seconds", &o.seconds}, {"--endpoints", &o.endpoints}, {"--threads", &o.threads}, {"--seed", &o.seed}, {"--plain", &o.plain}});
   CHECK_GE(o.threads, o.endpoints);
   return o;
 }

@@ -7,9 +7,9 @@
 //   many_ranks [--rounds N] [--seed X]
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 
 #include "../mpi/support.hpp"
+#include "options.hpp"
 
 using namespace test;
 
@@ -106,10 +106,7 @@ void all_to_all(const World& w, int rounds) {
 int main(int argc, char** argv) {
   int rounds = 600;
   std::uint64_t seed = 1;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string_view(argv[i]) == "--rounds") rounds = std::atoi(argv[i + 1]);
-    if (std::string_view(argv[i]) == "--seed") seed = static_cast<std::uint64_t>(std::atoll(argv[i + 1]));
-  }
+  read_options(argc, argv, {{"--rounds", &rounds}, {"--seed", &seed}});
   const World w = init();
   pairwise(w, rounds, seed);
   all_to_all(w, rounds / 10);

@@ -7,9 +7,9 @@
 //   matching_depth [--depth N]
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 
 #include "../mpi/support.hpp"
+#include "options.hpp"
 
 using namespace test;
 
@@ -202,8 +202,7 @@ int main(int argc, char** argv) {
   Setting s{init(), MPI_COMM_NULL, MPI_COMM_NULL, 100'000, 0};
   // MPICH 5.0.2 searches lists: it is asked for less.
   if (library_is_mpich()) s.depth = 5'000;
-  for (int i = 1; i + 1 < argc; ++i)
-    if (std::string_view(argv[i]) == "--depth") s.depth = std::atoi(argv[i + 1]);
+  read_options(argc, argv, {{"--depth", &s.depth}});
   MPI_Comm_dup(MPI_COMM_WORLD, &s.comm);
   MPI_Comm_dup(MPI_COMM_WORLD, &s.control);
   int *bound = nullptr, flag = 0;

@@ -19,9 +19,9 @@
 #include <atomic>
 #include <map>
 #include <span>
-#include <string_view>
 
 #include "../mpi/threads/team.hpp"
+#include "options.hpp"
 
 using namespace test;
 
@@ -40,25 +40,9 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options o;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view key = argv[i];
-    const auto number = [&] {
-      if (i + 1 == argc) check_fail(__FILE__, __LINE__, "option %s needs a number", argv[i]);
-      return std::atoll(argv[++i]);
-    };
-    if (key == "--messages")
-      o.messages = number();
-    else if (key == "--seconds")
-      o.seconds = number(), o.messages = 1LL << 60;
-    else if (key == "--seed")
-      o.seed = static_cast<std::uint64_t>(number());
-    else if (key == "--threads")
-      o.threads = static_cast<int>(number());
-    else if (key == "--verbose")
-      o.verbose = true;
-    else
-      check_fail(__FILE__, __LINE__, "unknown option %s", argv[i]);
-  }
+  read_options(argc, argv,
+               {{"--messages", &o.messages}, {"--seconds", &o.seconds}, {"--seed", &o.seed}, {"--threads", &o.threads}, {"--verbose", &o.verbose}});
+  if (o.seconds) o.messages = 1LL << 60;
   return o;
 }
 

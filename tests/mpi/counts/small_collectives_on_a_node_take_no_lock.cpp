@@ -4,8 +4,7 @@
 // Barriers and 8-byte allreduces among ranks of a node, MPI_THREAD_MULTIPLE: no lock, no allocation, no system call,
 // also not for making sure that no other thread is in a collective of the communicator. Two ranks need no atomic
 // read-modify-write, more ranks one sequentially consistent store each, which this processor makes an exchange.
-#include "../litmus/litmus.hpp"
-#include "counting.hpp"
+#include "counts.hpp"
 
 using namespace test;
 
@@ -18,12 +17,7 @@ struct Shared {
 }  // namespace
 
 int main() {
-  const World w = init_threads();
-  if (!can_count()) {
-    std::printf("skipped: this machine or build cannot count instructions\n");
-    MPI_Finalize();
-    return 77;
-  }
+  const World w = init_to_count();
   Shared& shared = share_past_mpi<Shared>(w);
   Communicators comms(1);
   double mine = w.rank + 1, sum = 0;

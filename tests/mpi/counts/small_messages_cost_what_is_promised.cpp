@@ -8,8 +8,7 @@
 // within a process.
 #include <mpix.h>
 
-#include "../litmus/litmus.hpp"
-#include "counting.hpp"
+#include "counts.hpp"
 
 using namespace test;
 
@@ -156,12 +155,7 @@ void local_queries(MPI_Comm comm) {
 }  // namespace
 
 int main() {
-  const World w = init_threads();
-  if (!can_count()) {
-    std::printf("skipped: this machine or build cannot count instructions\n");
-    MPI_Finalize();
-    return 77;
-  }
+  const World w = init_to_count();
   shared = &share_past_mpi<Shared>(w);
   Communicators comms(3);
   MPI_Comm endpoints[3];

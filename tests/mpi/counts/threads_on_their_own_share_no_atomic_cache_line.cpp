@@ -7,8 +7,7 @@
 // only read, so the one cannot slow the other down. The addresses are taken from the instructions as they are executed.
 #include <mpix.h>
 
-#include "../litmus/litmus.hpp"
-#include "counting.hpp"
+#include "counts.hpp"
 
 using namespace test;
 
@@ -70,12 +69,7 @@ struct Shared {
 }  // namespace
 
 int main() {
-  const World w = init_threads();
-  if (!can_count()) {
-    std::printf("skipped: this machine or build cannot count instructions\n");
-    MPI_Finalize();
-    return 77;
-  }
+  const World w = init_to_count();
   Shared& shared = share_past_mpi<Shared>(w);
   const int peer = (w.rank + 1) % w.size;
   for (const bool endpoints : {false, true}) {

@@ -1,10 +1,7 @@
 // ranks: 1 2
 // A child of fork() has its own copy of MPI_Alloc_mem memory: neither sees what the other writes. Programs started by system()
 // and popen() leave it alone.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "../support.hpp"
+#include "forked.hpp"
 
 using namespace test;
 
@@ -23,18 +20,10 @@ int main() {
     fill(block, bytes, 2);
     _exit(first_wrong(block, bytes, 2) == bytes ? 0 : 2);
   }
-  int status = -1;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK(WIFEXITED(status));
-  CHECK_EQ(WEXITSTATUS(status), 0);
+  check_ended_well(child);
   CHECK_FILLED(block, bytes, 1);
 
-  CHECK_EQ(system("true"), 0);
-  FILE* pipe = popen("echo word", "r");
-  char word[16] = "";
-  CHECK(pipe && fgets(word, sizeof word, pipe));
-  CHECK_EQ(pclose(pipe), 0);
-  CHECK_STR(word, "word\n");
+  check_programs_run();
   CHECK_FILLED(block, bytes, 1);
 
   // The parent goes on as before, and its memory is still shared with its peers.

@@ -2,10 +2,7 @@
 // env: HEDDLE_SHARED_HEAP=1
 // With HEDDLE_SHARED_HEAP=1 a child of fork() has its own copy of the heap and can allocate and free; neither sees what the other
 // writes; programs started by system() and popen() run; the parent's messages go on.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "../support.hpp"
+#include "forked.hpp"
 
 using namespace test;
 
@@ -42,19 +39,11 @@ int main() {
   }
   auto* reused = static_cast<unsigned char*>(malloc(bytes));  // while the child runs
   fill(reused, bytes, 7);
-  int status = -1;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK(WIFEXITED(status));
-  CHECK_EQ(WEXITSTATUS(status), 0);
+  check_ended_well(child);
   CHECK_FILLED(block, bytes, 1);
   CHECK_FILLED(reused, bytes, 7);
 
-  CHECK_EQ(system("true"), 0);
-  FILE* pipe = popen("echo word", "r");
-  char word[16] = "";
-  CHECK(pipe && fgets(word, sizeof word, pipe));
-  CHECK_EQ(pclose(pipe), 0);
-  CHECK_STR(word, "word\n");
+  check_programs_run();
   CHECK_FILLED(block, bytes, 1);
 
   const int peer = w.size - 1 - w.rank;

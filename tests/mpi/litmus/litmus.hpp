@@ -6,7 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <new>
 
 #include "../threads/team.hpp"
@@ -19,6 +21,42 @@ inline int repeats(int argc, char** argv, int usual) {
     if (std::strcmp(argv[i], "--repeat") == 0) return std::atoi(argv[i + 1]);
   return usual;
 }
+
+// A litmus of messages to a last rank from rank 0, which may be the same process: `send(to, comm, round)` on a thread of its own beside
+// `receive(comm, round)`, `usual` times on several communicators in turn. What main returns.
+template <typename Send, typename Receive>
+int send_and_receive(int argc, char** argv, int usual, Send send, Receive receive) {
+  const World w = init_threads();
+  Communicators comms(3);
+  for (int round = 0, times = repeats(argc, argv, usual); round < times; ++round) {
+    const MPI_Comm comm = comms[round % 3];
+    std::thread sender;
+    if (w.rank == 0) sender = std::thread([&] { send(w.size - 1, comm, round); });
+    if (w.rank == w.size - 1) receive(comm, round);
+    if (sender.joinable()) sender.join();
+  }
+  comms.free();
+  return finish();
+}
+
+// The numbers that several threads received between them.
+class Seen {
+ public:
+  void add(int number) {
+    const std::lock_guard guard(mutex_);
+    numbers_.push_back(number);
+  }
+  // Each from 0 to count-1, once. When all threads are done.
+  void check_each_once(int count) {
+    std::sort(numbers_.begin(), numbers_.end());
+    CHECK_EQ(numbers_.size(), count);
+    for (int k = 0; k < count; ++k) CHECK_EQ(numbers_[static_cast<std::size_t>(k)], k);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int> numbers_;
+};
 
 // A zeroed T that the ranks of a node share past MPI, so that one rank knows what another has done before it makes any
 // MPI call. T must hold lock-free atomics only. Collective over MPI_COMM_WORLD.

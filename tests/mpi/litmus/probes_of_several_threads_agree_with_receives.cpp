@@ -5,9 +5,6 @@
 // On one communicator at once: a thread that probes for its own tag and receives what it saw, and two threads that take
 // whatever has the common tag by matched probe, blocking and not. What a probe saw is what the receive gets; what a
 // matched probe took nobody else gets; every message is seen exactly once.
-#include <algorithm>
-#include <mutex>
-
 #include "litmus.hpp"
 
 using namespace test;
@@ -50,7 +47,7 @@ void probe_and_receive(MPI_Comm comm, int round) {
   }
 }
 
-void take(MPI_Comm comm, bool blocking, std::vector<int>& seen, std::mutex& mutex) {
+void take(MPI_Comm comm, bool blocking, Seen& seen) {
   std::vector<int> data(20'000);
   for (;;) {
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -67,32 +64,19 @@ void take(MPI_Comm comm, bool blocking, std::vector<int>& seen, std::mutex& mute
     CHECK_EQ(count_of(status, MPI_INT), count);
     if (data[0] == stop) return;
     CHECK_EQ(count, count_for(data[0]));
-    std::lock_guard guard(mutex);
-    seen.push_back(data[0]);
+    seen.add(data[0]);
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const World w = init_threads();
-  Communicators comms(3);
-  for (int i = 0, times = repeats(argc, argv, 40); i < times; ++i) {
-    const MPI_Comm comm = comms[i % 3];
-    std::thread senders;
-    if (w.rank == 0)
-      senders = std::thread(
-          [&] { run_threads(2, [&](int t) { send(w.size - 1, comm, t ? common_tag : own_tag, t ? 2 : 1); }); });
-    if (w.rank == w.size - 1) {
-      std::vector<int> seen;
-      std::mutex mutex;
-      run_threads(3, [&](int t) { t ? take(comm, t == 1, seen, mutex) : probe_and_receive(comm, i); });
-      std::sort(seen.begin(), seen.end());
-      CHECK_EQ(seen.size(), messages);
-      for (int k = 0; k < messages; ++k) CHECK_EQ(seen[static_cast<std::size_t>(k)], k);
-    }
-    if (senders.joinable()) senders.join();
-  }
-  comms.free();
-  return finish();
+  const auto send_both = [](int to, MPI_Comm comm, int) {
+    run_threads(2, [&](int t) { send(to, comm, t ? common_tag : own_tag, t ? 2 : 1); });
+  };
+  return send_and_receive(argc, argv, 40, send_both, [](MPI_Comm comm, int round) {
+    Seen seen;
+    run_threads(3, [&](int t) { t ? take(comm, t == 1, seen) : probe_and_receive(comm, round); });
+    seen.check_each_once(messages);
+  });
 }
