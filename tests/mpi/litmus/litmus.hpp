@@ -59,9 +59,21 @@ class Seen {
 };
 
 // A zeroed T that the ranks of a node share past MPI, so that one rank knows what another has done before it makes any
-// MPI call. T must hold lock-free atomics only. Collective over MPI_COMM_WORLD.
+// MPI call. T must hold lock-free atomics only. Collective over MPI_COMM_WORLD; where that spans several nodes, the
+// program is skipped.
 template <typename T>
 T& share_past_mpi(const World& w) {
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int here, all;
+  MPI_Comm_size(node, &here);
+  MPI_Comm_free(&node);
+  MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (all < w.size) {
+    if (w.rank == 0) std::printf("skipped: it needs memory that all ranks share, and they are on several hosts\n");
+    MPI_Finalize();
+    std::exit(77);
+  }
   const std::size_t bytes = (sizeof(T) + 4095) / 4096 * 4096;
   int where[2] = {0, -1};
   if (w.rank == 0) {
