@@ -127,6 +127,13 @@ class Matcher {
     return first;
   }
 
+  /// Whether a posted receive may be waiting for such a message; true also when only a closer look could tell.
+  [[nodiscard]] bool awaits(Pattern message) noexcept {
+    if (wildcards_posted_) return true;
+    const PostedBin* bin = posted_table_.find(message);
+    return bin && !bin->queue.empty();
+  }
+
   /// Adds a receive that no unexpected message matched.
   void post(Posted& receive) noexcept { post(receive, *posted_table_.get(receive.pattern)); }
   /// The same into the bin that `posted_bin` found for its pattern.

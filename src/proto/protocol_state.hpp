@@ -48,6 +48,46 @@ struct Transfer {
 
 namespace proto {
 
+/// A request that was never anything but complete; never allocated, never freed.
+struct CompletedRequest : Request {
+  CompletedRequest(Type t, int from) noexcept {
+    kind.store(Kind::request, std::memory_order_relaxed);
+    state.store(done_bit, std::memory_order_relaxed);
+    type = t;
+    source = from;
+  }
+};
+
+/// The message spaces in which rank `dest` and this endpoint itself receive.
+inline std::uint64_t context_of(const Comm& comm, int dest, Space space) noexcept {
+  return comm.context_to(dest) | static_cast<std::uint64_t>(space);
+}
+inline std::uint64_t own_context(const Comm& comm, Space space) noexcept {
+  return comm.inbox | static_cast<std::uint64_t>(space);
+}
+
+/// Puts the arguments into a request of `vci`. The datatype is referenced: it may be freed while the operation runs.
+inline void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
+          Comm& comm, Space space, SendMode mode) noexcept {
+  r.type = type;
+  r.comm = &comm;
+  r.buffer = const_cast<void*>(buffer);
+  r.count = count;
+  r.datatype = &datatype;
+  r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
+  const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
+  if (sends) {
+    r.peer = peer;
+    r.mode = static_cast<std::uint8_t>(mode);
+  }
+  r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, peer, space), comm.rank, tag}
+                    : match::Pattern{own_context(comm, space), peer, tag};
+  if (!datatype.builtin) [[unlikely]] {
+    retain(datatype);
+    r.special = true;
+  }
+}
+
 /// A message that arrived before its receive. The payload of an eager one follows the node.
 struct Unexpected : match::Arrival {
   enum class Form : std::uint8_t { eager, sync, offer, local };
@@ -94,10 +134,6 @@ inline void set_received(Request& receive, std::uint64_t bytes, int source, int 
   receive.bytes = static_cast<MPI_Count>(bytes);
   if (bytes > capacity) [[unlikely]] fail_truncated(receive, bytes, source, tag);
 }
-
-/// Gives an unexpected message that is whole, to be told nobody of and fits, to a contiguous buffer of `capacity` bytes, and frees it;
-/// false: the message is something else, and left alone.
-bool take_at_once(VciGuard& guard, Unexpected& message, void* buffer, std::uint64_t capacity, const Datatype& type, MPI_Status* status) noexcept;
 
 /// Gives `bytes` bytes at `data` to a receive and completes it.
 inline void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept {

@@ -108,6 +108,20 @@ int start_persistent(Request& r) noexcept {
   return MPI_SUCCESS;
 }
 
+Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
+                        Comm& comm, SendMode mode) noexcept {
+  const bool sends = type == Request::Type::persistent_send;
+  VciGuard guard(vci_of_lane(peer < 0 && sends ? comm.vci
+                             : sends           ? comm.send_lane(tag)
+                                               : comm.receive_lane(peer, tag)));
+  Request* request = new_request(guard.vci(), type, &comm);
+  proto::fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
+  request->special = request->persistent = true;
+  if (!comm.predefined) comm.retain();  // it can be started after its communicator's handle was freed
+  request->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
+  return request;
+}
+
 void retire(Request* r) noexcept {
   if (!r->vci) return;  // one of the shared complete requests
   if (r->persistent) {
@@ -245,22 +259,6 @@ void free_unexpected(Vci& vci, Unexpected* message) noexcept {
 
 void free_spares(Vci& vci) noexcept {
   while (Unexpected* spare = take_spare(vci)) std::free(spare);
-}
-
-bool take_at_once(VciGuard& guard, Unexpected& message, void* buffer, std::uint64_t capacity, const Datatype& type,
-                  MPI_Status* status) noexcept {
-  if (message.form != Unexpected::Form::eager || message.bytes > capacity || !type.contiguous) return false;
-  Vci& vci = guard.vci();
-  vci.matcher.remove_arrival(message);
-  sys::copy_bytes(static_cast<std::byte*>(buffer) + type.true_lb, message.payload(), message.bytes);
-  if (status != MPI_STATUS_IGNORE) {
-    status->MPI_SOURCE = message.key.source;
-    status->MPI_TAG = message.key.tag;
-    set_status_bytes(*status, static_cast<MPI_Count>(message.bytes));
-    set_status_cancelled(*status, false);
-  }
-  free_unexpected(vci, &message);
-  return true;
 }
 
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {

@@ -40,55 +40,17 @@ void read_limits() noexcept {
 
 namespace {
 
+using proto::context_of;
+using proto::fill;
 using proto::limits;
 using proto::RecordHead;
 using proto::Unexpected;
 
-/// What every send that finishes at once returns; never allocated, never freed.
-struct CompletedRequest : Request {
-  CompletedRequest(Type t, int from) noexcept {
-    kind.store(Kind::request, std::memory_order_relaxed);
-    state.store(done_bit, std::memory_order_relaxed);
-    type = t;
-    source = from;
-  }
-};
-CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
-CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
-
-/// The message spaces in which rank `dest` and this endpoint itself receive.
-std::uint64_t context_of(const Comm& comm, int dest, Space space) noexcept {
-  return comm.context_to(dest) | static_cast<std::uint64_t>(space);
-}
-std::uint64_t own_context(const Comm& comm, Space space) noexcept {
-  return comm.inbox | static_cast<std::uint64_t>(space);
-}
+proto::CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
 
 /// Where a message goes: with the lane that a user's tag chooses, if there is a choice.
 Address route_of(const Comm& comm, int dest, int tag, Space space) noexcept {
   return space == Space::user ? comm.route(dest, tag) : comm.address(dest);
-}
-
-/// Puts the arguments into a request of `vci`. The datatype is referenced: it may be freed while the operation runs.
-void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
-          Comm& comm, Space space, SendMode mode) noexcept {
-  r.type = type;
-  r.comm = &comm;
-  r.buffer = const_cast<void*>(buffer);
-  r.count = count;
-  r.datatype = &datatype;
-  r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
-  const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
-  if (sends) {
-    r.peer = peer;
-    r.mode = static_cast<std::uint8_t>(mode);
-  }
-  r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, peer, space), comm.rank, tag}
-                    : match::Pattern{own_context(comm, space), peer, tag};
-  if (!datatype.builtin) [[unlikely]] {
-    retain(datatype);
-    r.special = true;
-  }
 }
 
 /// Copies a message to the receive that it matched. Contiguous on both sides is one branch and one copy.
@@ -288,161 +250,13 @@ Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& t
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
 }
 
-int refuse_wildcards(const Comm& comm, int source, int tag) noexcept {
-  if (!comm.routing || !comm.routing->spread || (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG)) return MPI_SUCCESS;
-  return error(source == MPI_ANY_SOURCE ? MPI_ERR_RANK : MPI_ERR_TAG,
-               "%s on communicator %s, which was made with mpi_assert_no_any_source and mpi_assert_no_any_tag: its "
-               "messages are spread "
-               "over the VCIs by source and tag; name both, or make the communicator without these hints",
-               source == MPI_ANY_SOURCE ? "MPI_ANY_SOURCE" : "MPI_ANY_TAG", *comm.name ? comm.name : "(unnamed)");
-}
-
-namespace proto {
-
-void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
-  receive.bytes = static_cast<MPI_Count>(receive.capacity);
-  const Comm* comm = receive.comm && !receive.comm->is(Kind::freed) ? receive.comm : nullptr;
-  if (comm && comm->stands_for) comm = comm->stands_for;
-  receive.fail(error(
-      MPI_ERR_TRUNCATE,
-      "message of %llu bytes from rank %d, tag %d, on communicator %s is larger than the receive buffer of %llu bytes",
-      static_cast<unsigned long long>(bytes), source, tag, comm && *comm->name ? comm->name : "(unnamed)",
-      static_cast<unsigned long long>(receive.capacity)));
-}
-
-}  // namespace proto
-
 Request* completed_request() noexcept { return &completed_send; }
-Request* null_receive() noexcept { return &completed_null_receive; }
-
-namespace {
-
-inline void match_or_post(Vci& vci, VciGuard& guard, Request& receive) noexcept {
-  if (vci.matcher.unexpected()) [[unlikely]] {
-    if (auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival(receive.pattern))) {
-      vci.matcher.remove_arrival(*message);
-      return proto::consume(guard, receive, *message);
-    }
-  }
-  vci.matcher.post(receive);
-}
-
-template <Space space>
-inline Request* receive(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag,
-                        Comm& comm) noexcept {
-  Request* r = guard.vci().requests.allocate(&guard.vci());  // its status is set when the message comes
-  r->state.store(Request::active, std::memory_order_relaxed);
-  fill(*r, Request::Type::recv, buffer, count, type, source, tag, comm, space, SendMode::standard);
-  match_or_post(guard.vci(), guard, *r);
-  return r;
-}
-
-}  // namespace
-
-/// Where messages spread by source and tag, a receive must name both.
-[[gnu::noinline]] Request* receive_spread(void* buffer, MPI_Count count, Datatype& type, int source, int tag,
-                                          Comm& comm) noexcept {
-  const int refused = refuse_wildcards(comm, source, tag);
-  VciGuard guard(vci_of_lane(refused ? comm.vci : comm.receive_lane(source, tag)));
-  if (!refused) return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
-  Request* failed = new_request(guard.vci(), Request::Type::recv, &comm);
-  failed->fail(refused);
-  complete(*failed, guard);
-  return failed;
-}
-
-[[gnu::noinline]] static Request* irecv_slowly(void* buffer, MPI_Count count, Datatype& type, int source, int tag,
-                                               Comm& comm) noexcept {
-  if (source == MPI_PROC_NULL) return &completed_null_receive;
-  if (comm.routing && comm.routing->spread) return receive_spread(buffer, count, type, source, tag, comm);
-  VciGuard guard(home_vci(comm));
-  return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
-}
-
-/// \pre the home VCI is held; released at the end
-[[gnu::noinline]] static Request* irecv_held(void* buffer, MPI_Count count, Datatype& type, int source, int tag,
-                                             Comm& comm) noexcept {
-  VciGuard guard(home_vci(comm), VciGuard::Adopt{});
-  return receive<Space::user>(guard, buffer, count, type, source, tag, comm);
-}
-
-// The common receive is posted here without a call, so that nothing has to be saved: where one would be needed, all is
-// done there.
-Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
-  Vci* vci = detail::lane_table[comm.vci].load(std::memory_order_acquire);  // pairs with open_lane
-  if (source != MPI_PROC_NULL && (!comm.routing || !comm.routing->spread) && type.builtin && vci && VciGuard::try_hold(*vci)) [[likely]] {
-    match::PostedBin* bin = vci->matcher.posted_bin({own_context(comm, Space::user), source, tag});
-    if (!bin || vci->matcher.unexpected() || !vci->requests.stocked()) [[unlikely]]
-      return irecv_held(buffer, count, type, source, tag, comm);
-    VciGuard guard(*vci, VciGuard::Adopt{});
-    Request* r = vci->requests.allocate(vci);
-    r->state.store(Request::active, std::memory_order_relaxed);
-    fill(*r, Request::Type::recv, buffer, count, type, source, tag, comm, Space::user, SendMode::standard);
-    vci->matcher.post(*r, *bin);
-    return r;
-  }
-  return irecv_slowly(buffer, count, type, source, tag, comm);
-}
-
-int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
-  Request* request;
-  bool reaped = false, around = false;
-  if (source == MPI_PROC_NULL || (comm.routing && comm.routing->spread)) [[unlikely]] {
-    request = irecv(buffer, count, type, source, tag, comm);
-  } else {
-    VciGuard guard(home_vci(comm));
-    Vci& vci = guard.vci();
-    if (vci.matcher.unexpected()) {
-      auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival({own_context(comm, Space::user), source, tag}));
-      if (message &&
-          proto::take_at_once(guard, *message, buffer, static_cast<std::uint64_t>(count) * type.size, type, status))
-        return MPI_SUCCESS;
-    }
-    request = receive<Space::user>(guard, buffer, count, type, source, tag, comm);
-    if (vci.ring.pending() && progress(guard, request)) {  // it may be the next in the ring
-      reaped = reap(guard, *request, status);
-      around = look_around(vci);
-    }
-  }
-  if (around) [[unlikely]] progress_all();
-  return reaped ? MPI_SUCCESS : wait(request, status);
-}
-
-Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,
-               Space space) noexcept {
-  if (source == MPI_PROC_NULL) [[unlikely]]
-    return &completed_null_receive;
-  return space == Space::user ? receive<Space::user>(guard, buffer, count, type, source, tag, comm)
-                              : receive<Space::collective>(guard, buffer, count, type, source, tag, comm);
-}
-
-Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, Space space) noexcept {
-  if (space == Space::user) return irecv(buffer, count, type, source, tag, comm);
-  VciGuard guard(home_vci(comm));
-  return irecv(guard, buffer, count, type, source, tag, comm, space);
-}
-
-void start_receive(VciGuard& guard, Request& receive) noexcept { match_or_post(guard.vci(), guard, receive); }
 
 void start_send(VciGuard& guard, Request& send) noexcept {
   if (int code = launch_send(guard, send)) {
     send.fail(code);
     complete(send, guard);
   }
-}
-
-Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
-                        Comm& comm, SendMode mode) noexcept {
-  const bool sends = type == Request::Type::persistent_send;
-  VciGuard guard(vci_of_lane(peer < 0 && sends ? comm.vci
-                             : sends           ? comm.send_lane(tag)
-                                               : comm.receive_lane(peer, tag)));
-  Request* request = new_request(guard.vci(), type, &comm);
-  fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
-  request->special = request->persistent = true;
-  if (!comm.predefined) comm.retain();  // it can be started after its communicator's handle was freed
-  request->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
-  return request;
 }
 
 }  // namespace heddle

@@ -87,6 +87,9 @@ class RingProducer {
     }
   }
 
+  /// Asks for the line that the next record will begin in, to be written soon.
+  void expect() const noexcept { own_soon(at(control_->tail.load(std::memory_order_relaxed))); }
+
   /// Makes a filled record of `n` lines visible. Release pairs with the acquire in RingConsumer::front.
   static void publish(Reservation r, std::uint32_t n) noexcept {
     goes_to_another_process();

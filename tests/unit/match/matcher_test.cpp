@@ -54,6 +54,22 @@ TEST(Matcher, EarliestMessageWinsWhateverTheReceivesForm) {
   }
 }
 
+TEST(Matcher, AwaitsWhatAPostedReceiveWouldTake) {
+  Matcher m;
+  EXPECT_FALSE(m.awaits({8, 1, 5}));
+  Receive exact(8, 1, 5, 0), wild(8, any_src, 6, 1);
+  m.post(exact);
+  EXPECT_TRUE(m.awaits({8, 1, 5}));
+  EXPECT_FALSE(m.awaits({8, 2, 5}));
+  EXPECT_FALSE(m.awaits({9, 1, 5}));
+  m.post(wild);
+  EXPECT_TRUE(m.awaits({8, 2, 6}));
+  m.remove_posted(wild);
+  EXPECT_EQ(take(m, 8, 1, 5), 0);
+  EXPECT_FALSE(m.awaits({8, 1, 5}));
+  EXPECT_FALSE(m.awaits({8, 2, 6}));
+}
+
 TEST(Matcher, ContextsDoNotMix) {
   Matcher m;
   Receive r(8, any_src, any_t, 0);
