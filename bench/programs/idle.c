@@ -1,9 +1,14 @@
 /// How much of a core a blocked receive uses, in percent: rank 1 waits for a message that rank 0 sends after
 /// `--seconds` of sleeping outside MPI. The first tenth of a second is included: adaptive waiting is part of the cost.
-/// And how long after the send such a receive has returned, in microseconds, median of 21 (ranks of one machine share the clock).
+/// And how long after the send such a receive has returned, in microseconds, median of 21 (ranks of one machine share the clock);
+/// and the same for a thread that sleeps in recv() on a socket of its own, which is what the machine's own way of waking costs.
 #include "bench.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static double cpu_seconds(void) {
   struct rusage use;
@@ -19,8 +24,29 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/// Rank 1's receive has been blocked for 20 ms when rank 0 sends the time.
-static void measure_wakes(int rank) {
+/// A connection between ranks 0 and 1 over the loopback interface, in which MPI has no part.
+static int bare_connection(int rank) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t bytes = sizeof at;
+  int end = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+  if (rank == 1) {
+    int listener = end;
+    if (bind(listener, (struct sockaddr*)&at, bytes) || listen(listener, 1) ||
+        getsockname(listener, (struct sockaddr*)&at, &bytes))
+      bench_fail("no socket to listen on");
+    MPI_Send(&at, sizeof at, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
+    end = accept(listener, NULL, NULL);
+    close(listener);
+  } else {
+    MPI_Recv(&at, sizeof at, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (connect(end, (struct sockaddr*)&at, sizeof at)) bench_fail("no connection over the loopback interface");
+  }
+  setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return end;
+}
+
+/// Rank 1's receive has been blocked for 20 ms when rank 0 sends the time; through MPI, or through `bare` if that is not -1.
+static void measure_wakes(int rank, int bare, const char* key) {
   double late[wakes], sent;
   for (int i = 0; i < wakes; i++) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -28,9 +54,11 @@ static void measure_wakes(int rank) {
       struct timespec nap = {0, 20000000};
       nanosleep(&nap, NULL);
       sent = bench_now();
-      MPI_Send(&sent, 1, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
+      if (bare < 0) MPI_Send(&sent, 1, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
+      else if (send(bare, &sent, sizeof sent, 0) != sizeof sent) bench_fail("the bare connection broke");
     } else if (rank == 1) {
-      MPI_Recv(&sent, 1, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (bare < 0) MPI_Recv(&sent, 1, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      else if (recv(bare, &sent, sizeof sent, MSG_WAITALL) != sizeof sent) bench_fail("the bare connection broke");
       late[i] = 1e6 * (bench_now() - sent);
     }
   }
@@ -39,7 +67,7 @@ static void measure_wakes(int rank) {
     MPI_Send(&late[wakes / 2], 1, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD);
   } else if (rank == 0) {
     MPI_Recv(late, 1, MPI_DOUBLE, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    bench_report("wake_us", late[0]);
+    bench_report(key, late[0]);
   }
 }
 
@@ -61,7 +89,10 @@ int main(int argc, char** argv) {
     percent = 100 * (cpu_seconds() - used) / (bench_now() - start);
     MPI_Send(&percent, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
   }
-  measure_wakes(rank);
+  measure_wakes(rank, -1, "wake_us");
+  int bare = bare_connection(rank);
+  measure_wakes(rank, bare, "wake_bare_us");
+  close(bare);
   MPI_Finalize();
   return 0;
 }

@@ -60,8 +60,9 @@ bool stream_step(VciGuard& guard, Transfer& transfer, bool& finished) noexcept;
 /// Frees what the network part keeps for a transfer that ends.
 void release(Transfer& transfer) noexcept;
 
-/// Takes what has arrived; called by the progress engine. True if there was anything.
-bool poll(VciGuard& guard) noexcept;
+/// Takes what has arrived; called by the progress engine, each step. True if there was anything.
+/// \param neighbours this step has had something from the node: then the network is looked at now and then only (net_pace.hpp)
+bool poll(VciGuard& guard, bool neighbours) noexcept;
 /// Sends what was gathered. True if anything left.
 bool flush(VciGuard& guard) noexcept;
 void destroy(Vci& vci) noexcept;

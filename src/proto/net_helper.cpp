@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -180,7 +181,7 @@ void wake_helper_to_watch() noexcept {
 }
 
 void sleep(std::uint32_t ticket, std::uint32_t bits, long limit) noexcept {
-  bool has_fd = true, ready = false;
+  bool has_fd = true, ready = false, with_epoll = false;
   std::vector<pollfd> fds;
   for_each_vci([&](Vci& vci) {
     Net* net = vci.net.load(std::memory_order_acquire);
@@ -192,14 +193,17 @@ void sleep(std::uint32_t ticket, std::uint32_t bits, long limit) noexcept {
     VciGuard guard(vci, VciGuard::Adopt{});
     if (net->context.wait_fd() < 0) has_fd = false;
     else if (!net->context.may_sleep()) ready = true;
-    else fds.push_back({net->context.wait_fd(), POLLIN, 0});
+    else fds.push_back({net->context.wait_fd(), POLLIN, 0}), with_epoll = net->context.waits_with_epoll();
   });
   if (ready) return;
   if (!has_fd) limit = limit < 500'000 ? limit : 500'000;
   if (!runtime.threads && (!shm::enabled() || runtime.local_size == 1)) {
     // Nobody but the network can have something for us.
     const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
-    ppoll(fds.data(), fds.size(), &time, nullptr);
+    // One queue less between the socket and us, where there is but one.
+    epoll_event event;
+    if (fds.size() != 1 || !with_epoll || (epoll_pwait2(fds[0].fd, &event, 1, &time, nullptr) < 0 && errno == ENOSYS))
+      ppoll(fds.data(), fds.size(), &time, nullptr);
     return;
   }
   if (has_fd) wake_helper_to_watch();

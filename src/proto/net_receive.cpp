@@ -174,16 +174,29 @@ void give_withheld_credit(VciGuard& guard, Net& net) noexcept {
 
 }  // namespace
 
-bool poll(VciGuard& guard) noexcept {
+namespace {
+std::int64_t now_ns() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+}  // namespace
+
+bool poll(VciGuard& guard, bool neighbours) noexcept {
   Net& net = *guard.vci().net.load(std::memory_order_relaxed);
   ++net.epoch;
   net.in_step = true;
   bool worked = net.dirty.empty() ? false : flush(guard);
-  wire::Event events[events_per_step];
-  const int n = net.context.poll(events, events_per_step);
-  if (n < 0) sys::fatal("the network's completion queue failed: %s", strerror(-n));
-  for (int i = 0; i < n; ++i) handle_event(guard, net, events[i]);
-  worked |= n > 0;
+  if (net.pace.due(neighbours, now_ns)) {
+    wire::Event events[events_per_step];
+    const int n = net.context.poll(events, events_per_step);
+    if (n < 0) sys::fatal("the network's completion queue failed: %s", strerror(-n));
+    for (int i = 0; i < n; ++i) handle_event(guard, net, events[i]);
+    if (n > 0) {
+      net.pace.found();
+      worked = true;
+    }
+  }
   if (net.withheld && !guard.vci().holding) give_withheld_credit(guard, net);
   if (net.reads_head) worked |= issue_reads(guard, net);
   net.in_step = false;
@@ -196,7 +209,7 @@ void tick(VciGuard& guard, Net& net) noexcept {
   const bool idle = net.epoch == net.epoch_before;
   if (idle) {
     // Not the whole progress step: what runs at the end of one may be the program's own functions, which belong to its threads.
-    for (int i = 0; i < 64 && poll(guard); ++i) {}
+    for (int i = 0; i < 64 && poll(guard, false); ++i) {}
     flush(guard);
   }
   net.epoch_before = net.epoch;

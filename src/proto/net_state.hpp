@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/net.hpp"
+#include "proto/net_pace.hpp"
 #include "proto/protocol_state.hpp"
 #include "transport/ofi/frame.hpp"
 #include "transport/wire.hpp"
@@ -87,6 +88,7 @@ struct Net {
   };
   std::vector<Slab> slabs;
   Transfer *reads_head = nullptr, *reads_tail = nullptr;  ///< with pieces to ask for
+  LookPace pace;
   std::uint32_t epoch = 1;      ///< counts progress steps
   bool in_step = false;         ///< inside a progress step: replies leave together at its end
   bool withheld = false;        ///< credit was kept back because too much is kept here unasked

@@ -34,7 +34,7 @@ void finish_sending() noexcept {
   wait_until(nullptr, [] { return net::finished(); });
 }
 
-bool poll_network(VciGuard& guard) noexcept { return net::poll(guard); }
+bool poll_network(VciGuard& guard, bool neighbours) noexcept { return net::poll(guard, neighbours); }
 bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }
 void destroy_network(Vci& vci) noexcept { net::destroy(vci); }
 

@@ -86,10 +86,12 @@ class Context {
   [[nodiscard]] std::size_t largest_read() const noexcept { return largest_read_; }
   /// A descriptor that is readable when `poll` has something, -1 when there is none.
   [[nodiscard]] int wait_fd() const noexcept { return wait_fd_; }
+  /// Whether that is an epoll descriptor, whose events may be asked for without taking any away.
+  [[nodiscard]] bool waits_with_epoll() const noexcept { return waits_with_epoll_; }
 
  protected:
   std::string name_;
-  bool sends_parts_ = false, registers_local_ = false, reads_ = false;
+  bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false;
   std::size_t largest_read_ = 0;
   int wait_fd_ = -1;
 };

@@ -29,7 +29,8 @@ bool drain_backlog(VciGuard& guard) noexcept;
 bool advance_transfers(VciGuard& guard) noexcept;
 
 /// Takes what has arrived from the network; sends what is gathered for it. True if there was anything. \pre the VCI has a network
-bool poll_network(VciGuard& guard) noexcept;
+/// \param neighbours the node had something in this step
+bool poll_network(VciGuard& guard, bool neighbours) noexcept;
 bool flush_network(VciGuard& guard) noexcept;
 void destroy_network(Vci& vci) noexcept;
 /// Sleeps until the doorbell rings for one of `bits` or the network has something. False, at once, in a process without a network.

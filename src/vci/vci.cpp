@@ -107,7 +107,7 @@ bool progress(VciGuard& guard, const Request* awaited) noexcept {
   Vci& vci = guard.vci();
   bool worked = proto::take_records(guard, records_per_step, awaited);
   const bool network = vci.net.load(std::memory_order_relaxed);
-  if (network) worked |= proto::poll_network(guard);
+  if (network) worked |= proto::poll_network(guard, worked);
   if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);
   if (vci.transfers) worked |= proto::advance_transfers(guard);
   if (vci.ended_elsewhere.load(std::memory_order_relaxed)) {

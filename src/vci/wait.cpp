@@ -173,10 +173,11 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   // announcement: then every millisecond. Otherwise once a second, for a launcher that died without a signal.
   long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
   if (guard_ && calm_ && limit > 1'000'000) limit = 1'000'000;
+  // Before the sleep, not after it: whoever is woken is waited for.
+  if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
   const bool all = !vci || (guard_ && !calm_);
   const std::uint32_t bits = all ? shm::all_doorbell_bits : shm::doorbell_bits(vci->index);
   if (!proto::sleep_on_network(ticket, bits, limit)) sync::futex_wait_bits(shm::header->doorbell.bell, ticket, bits, limit);
-  if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
   return shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;
 }
 

@@ -109,6 +109,7 @@ bool Context::open(std::size_t largest, bool, std::string& problem) {
   event.events = EPOLLIN;
   if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event)) return failed("epoll", problem);
   wait_fd_ = epoll_;
+  waits_with_epoll_ = true;
   return true;
 }
 
