@@ -197,3 +197,31 @@ def identify(library, program):
     text, _ = start(library.command("single", 1, [str(program)], []), env, 60)
     match = re.search(r"VERSION (.*)", text)
     return re.sub(r"\s+", " ", match.group(1)).strip()[:120] if match else "?"
+
+
+class Cores:
+    """How far apart the cores are, and waiting until they are near: on a virtual machine the host moves them about."""
+
+    NEAR = 1.5  # times the nearest seen
+
+    def __init__(self, out, root, patience):
+        """`patience`: seconds to spend on waiting in all."""
+        self.patience, self.nearest, self.program = patience, None, Path(out) / "distance"
+        self.program.parent.mkdir(parents=True, exist_ok=True)
+        source = Path(root) / "bench/programs/distance.c"
+        subprocess.run(["cc", "-O2", "-pthread", str(source), "-o", str(self.program)], check=True)
+
+    def distance(self):
+        """Nanoseconds one way between two cores now."""
+        found = figures(start([str(self.program)], None, 60)[0])["distance"]
+        self.nearest = min(found, self.nearest or found)
+        return found
+
+    def settle(self):
+        """Waits while the cores are far apart and patience lasts. The distance then."""
+        found = self.distance()
+        while found > self.NEAR * self.nearest and self.patience > 0:
+            time.sleep(1)
+            self.patience -= 1
+            found = self.distance()
+        return found

@@ -148,9 +148,9 @@ def libraries_of(job, found):
     return chosen
 
 
-def run_one(job, chosen, rounds, out, progress):
+def run_one(job, chosen, rounds, out, progress, cores):
     """All rounds of one job. Returns its record {library: {"rounds", "error"}} and the largest disturbance."""
-    record = {library.key: {"rounds": [], "error": ""} for library in chosen}
+    record = {library.key: {"rounds": [], "distances": [], "error": ""} for library in chosen}
     programs = {}
     for library in chosen:
         try:
@@ -165,10 +165,12 @@ def run_one(job, chosen, rounds, out, progress):
             entry = record[library.key]
             if entry["error"]:
                 continue
+            distance = None if exact else cores.settle()
             progress.show(f"{job.name}: round {turn + 1}, {library.title}")
             with Disturbance() as others:
                 try:
                     entry["rounds"].append(measure.run_job(job, library, programs[library.key]))
+                    entry["distances"].append(distance and max(distance, cores.distance()))
                 except measure.JobError as error:
                     entry["error"] = str(error)
             if not exact:
@@ -197,6 +199,12 @@ def main():
     parser.add_argument("--build", default="build", help="build directory (default: build)")
     parser.add_argument("--rows", help="comma separated names or patterns of rows (see --list)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds over all libraries (default: 3)")
+    parser.add_argument(
+        "--patience",
+        type=int,
+        default=600,
+        help="seconds to wait in all for cores that the host of a virtual machine has moved apart (default: 600)",
+    )
     parser.add_argument("--quick", action="store_true", help="shorter measurements, one round: a look, not a claim")
     parser.add_argument("--peers", help="comma separated keys of the peers to run: " + ", ".join(peers.ALL))
     parser.add_argument(
@@ -294,6 +302,7 @@ def main():
         (out / "report.html").write_text(report.page(json.loads(text)))
         return lines
 
+    cores = measure.Cores(programs, ROOT, options.patience)
     segments = measure.shared_segments()
     try:
         for name, job in jobs.items():
@@ -301,7 +310,7 @@ def main():
             if not chosen:
                 progress.end_job(f"{name}: no library to run it")
                 continue
-            record, disturbed = run_one(job, chosen, rounds, programs, progress)
+            record, disturbed = run_one(job, chosen, rounds, programs, progress, cores)
             results[name] = record
             disturbances.pop(name, None)
             if disturbed > DISTURBED:

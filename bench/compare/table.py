@@ -3,6 +3,8 @@
 import statistics
 from dataclasses import dataclass, field
 
+import measure
+
 
 @dataclass
 class Cell:
@@ -29,12 +31,26 @@ class Line:
     wants: list = field(default_factory=list)  # (text, met or None)
 
 
+def near_rounds(results, job):
+    """{library: rounds} of a job: those with the cores near each other where every library has such, else all."""
+    records = results.get(job, {})
+    seen = [d for job in results.values() for record in job.values() for d in record.get("distances", []) if d]
+    chosen = {}
+    for library, record in records.items():
+        distances = record.get("distances") or [None] * len(record["rounds"])
+        near = [r for r, d in zip(record["rounds"], distances) if d is None or d <= measure.Cores.NEAR * min(seen)]
+        if record["rounds"] and not near:
+            return {library: record["rounds"] for library, record in records.items()}
+        chosen[library] = near
+    return chosen
+
+
 def cell(results, job, library, key):
     """The median over the rounds of one figure."""
     record = results.get(job, {}).get(library)
     if not record:
         return Cell()
-    values = [figures[key] for figures in record["rounds"] if key in figures]
+    values = [figures[key] for figures in near_rounds(results, job)[library] if key in figures]
     if not values:
         return Cell(error=record.get("error") or f"no figure {key}")
     return Cell(statistics.median(values), min(values), max(values))

@@ -44,6 +44,16 @@ class Judging(unittest.TestCase):
     def test_a_cell_is_the_median_over_the_rounds(self):
         self.assertEqual(line(row(), results(heddle=[9, 1, 2])).ours.value, 2)
 
+    def test_rounds_with_the_cores_far_apart_do_not_count_where_all_libraries_have_others(self):
+        found = results(heddle=[1, 9], mpich5=[2, 8])
+        found["j"]["heddle"]["distances"] = [65.0, 295.0]
+        found["j"]["mpich5"]["distances"] = [66.0, 300.0]
+        judged = line(row(), found)
+        self.assertEqual((judged.ours.value, judged.peers["mpich5"].value), (1, 2))
+        found["j"]["mpich5"]["distances"] = [290.0, 300.0]
+        judged = line(row(), found)
+        self.assertEqual((judged.ours.value, judged.peers["mpich5"].value), (5, 5))
+
     def test_of_times_the_smallest_peer_is_best_and_a_smaller_ratio_meets_the_target(self):
         judged = line(row(ratio=0.5), results(heddle=[1], mpich5=[4], openmpi5=[2]))
         self.assertEqual((judged.best, judged.ratio, judged.wants), ("openmpi5", 0.5, [("≤ 0.5×", True)]))
