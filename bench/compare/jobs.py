@@ -309,11 +309,11 @@ def everything(quick=False, cores=None, ablation=None):
             timeout=240,
         )
         for depth in depths:
-            what = "receives posted" if kind == "posted" else "unexpected messages"
+            what = ("posted receive" if kind == "posted" else "unexpected message") + "s" * (depth > 1)
             last = {"own_row": f"match.{kind}.1", "own_ratio": 1.25, "ratio": 1.0} if depth == depths[-1] else {}
             row(
                 f"match.{kind}.{depth}",
-                f"{depth:,} {what}",
+                f"latency beside {depth:,} {what}",
                 "µs",
                 "lower",
                 f"match-{kind}",

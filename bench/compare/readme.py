@@ -4,7 +4,8 @@
     python3 bench/compare/readme.py --build build [--readme README.md] [--results docs/results.md]
 
 The marks are the lines `<!-- comparison: begin -->` and `<!-- comparison: end -->`; what stands between
-them is replaced.
+them is replaced. After a run of some rows only, README.md stays as it is, and so do the groups of docs/results.md
+that were not measured; they say of which run they are.
 Quick and disturbed runs are refused unless --force is given: a claim needs a quiet machine.
 """
 
@@ -14,8 +15,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import jobs as work
 import table
 
+FOOTNOTE = "\\* a variant of the peer's settings was best: yielding, or with several VCIs."
+OTHER_RUN = "Another run: "
 BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
 ROWS = [
     "lat.8",
@@ -82,8 +86,20 @@ def wanted(row):
     return ", ".join(f"{text}{sign[met]}" for text, met in ((w["text"], w["met"]) for w in row["wants"]))
 
 
-def make_results(data):
-    """A page with all rows, a table for each group."""
+def earlier_groups(page):
+    """The tables of an earlier page by group, each saying of which run it is."""
+    head, *sections = page.split("\n## ")
+    run = next((line.split(". Command:")[0] for line in head.splitlines() if ". Command:" in line), "")
+    found = {}
+    for section in sections:
+        group, _, body = section.partition("\n")
+        body = body.split(FOOTNOTE)[0].strip()
+        found[group] = body if body.startswith(OTHER_RUN) else f"{OTHER_RUN}{run}.\n\n{body}"
+    return found
+
+
+def make_results(data, earlier=""):
+    """A page with all rows, a table for each group; groups without a figure stay as they are on the page `earlier`."""
     titles = [data["libraries"][k]["title"] for k in data["peers"]]
     lines = [
         "<!-- Written by bench/compare/readme.py from a run of make bench: do not edit. -->",
@@ -91,23 +107,27 @@ def make_results(data):
         "",
         f"{machine(data)}. Command: `make bench`. What the rows and the columns mean: [benchmarks.md](benchmarks.md).",
     ]
-    group = None
+    header = "| " + " | ".join(["", "Heddle", *titles, "ratio", "wanted"]) + " |\n|---|" + "--:|" * (len(titles) + 2) + "---|"
+    measured = {}
     for row in data["rows"]:
         if "value" not in row["ours"]:
             continue
-        if row["group"] != group:
-            group = row["group"]
-            lines += ["", f"## {group}", "", "| " + " | ".join(["", "Heddle", *titles, "ratio", "wanted"]) + " |"]
-            lines.append("|---|" + "--:|" * (len(titles) + 2) + "---|")
         cells = [f"**{table.number(row['ours']['value'])}**"]
         for key in data["peers"]:
             cell = row["peers"].get(key, {})
             cells.append(table.number(cell.get("value")) + ("*" if cell.get("variant") else ""))
         cells.append(f"{table.number(row['ratio'])}" if row["ratio"] is not None else "")
         unit = f", {row['unit']}" if row["unit"] else ""
-        lines.append("| " + " | ".join([row["title"] + unit, *cells, wanted(row)]) + " |")
-    lines += ["", "\\* a variant of the peer's settings was best: yielding, or with several VCIs.", ""]
-    return "\n".join(lines)
+        line = "| " + " | ".join([row["title"] + unit, *cells, wanted(row)]) + " |"
+        measured.setdefault(row["group"], [header]).append(line)
+    kept = earlier_groups(earlier)
+    everything = [row.group for row in work.everything(ablation=Path("."), cores=data["machine"]["cores"])[1]]
+    for group in dict.fromkeys([*everything, *measured]):
+        if group in measured:
+            lines += ["", f"## {group}", "", *measured[group]]
+        elif group in kept:
+            lines += ["", f"## {group}", "", kept[group]]
+    return "\n".join([*lines, "", FOOTNOTE, ""])
 
 
 def main():
@@ -130,10 +150,15 @@ def main():
     if BEGIN not in text or END not in text:
         print(f"{readme} has no lines {BEGIN} and {END}", file=sys.stderr)
         return 1
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    readme.write_text(f"{before}{BEGIN}\n{make_table(data)}\n{END}{after}")
-    Path(options.results).write_text(make_results(data))
+    figures = {row["name"] for row in data["rows"] if "value" in row["ours"]}
+    if missing := [name for name in ROWS if name not in figures]:
+        print(f"{readme} stays as it is: this run has no figures of {', '.join(missing)}", file=sys.stderr)
+    else:
+        before, _, rest = text.partition(BEGIN)
+        after = rest.partition(END)[2]
+        readme.write_text(f"{before}{BEGIN}\n{make_table(data)}\n{END}{after}")
+    page = Path(options.results)
+    page.write_text(make_results(data, page.read_text() if page.exists() else ""))
     return 0
 
 

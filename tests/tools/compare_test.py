@@ -203,6 +203,20 @@ class Reporting(unittest.TestCase):
         self.assertIn("| latency <8>, µs | **1.00** | 2.00 | – | 0.500 × |", text)
         self.assertNotIn("barrier", text)
 
+    def test_the_page_of_results_keeps_the_groups_that_a_run_did_not_measure_and_says_so(self):
+        data, groups = self.data(), list(dict.fromkeys(r.group for r in work.everything(cores=2)[1]))
+        for line in data["rows"]:
+            line["group"] = groups[1]
+        first = readme.make_results(data)
+        for line in data["rows"]:
+            line["group"] = groups[0]
+        second = readme.make_results({**data, "rounds": 9}, first)
+        self.assertLess(second.index(f"## {groups[0]}"), second.index(f"## {groups[1]}"))
+        self.assertIn(f"## {groups[1]}\n\n{readme.OTHER_RUN}c, 2 cores, 2000-01-01, medians of 3 rounds", second)
+        self.assertEqual(second.count(readme.FOOTNOTE), 1)
+        self.assertEqual(readme.make_results({**data, "rounds": 9}, second), second)
+        self.assertNotIn(readme.OTHER_RUN, readme.make_results(data, first.replace(groups[1], groups[0])))
+
 
 if __name__ == "__main__":
     unittest.main()
