@@ -15,7 +15,7 @@ namespace heddle::ofi {
 namespace {
 
 HEDDLE_PARAM_TEXT(library_name, "HEDDLE_OFI_LIBRARY", "libfabric.so.1",
-                  "the libfabric to load when a network is needed: a file name, or a path");
+                  "the libfabric to load where one is used: a file name, or a path");
 
 std::mutex load_mutex;
 Library* loaded = nullptr;  // guarded by load_mutex; never freed
