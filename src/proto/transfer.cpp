@@ -14,6 +14,7 @@
 // While both ends are at it, two copies in cache, one by each, are faster than one that the kernel makes page by page.
 #include <time.h>
 
+#include <cerrno>
 #include <new>
 
 #include "proto/net.hpp"
@@ -101,9 +102,16 @@ bool fetch(Transfer& t, std::uint64_t at, std::uint64_t n) noexcept {
   return true;
 }
 
+/// \pre errno is that of the copy
 [[noreturn]] void copying_failed(const Transfer& t, std::uint64_t bytes, bool receiver) noexcept {
-  sys::fatal("copying %llu bytes %s rank %u failed: the buffer is not accessible memory, or the process is gone",
-             static_cast<unsigned long long>(bytes), receiver ? "from" : "to", t.peer->process);
+  const int cause = errno;
+  if (cause == ESRCH) {
+    // The launcher knows of what that process died, says so and ends this one with the job; it should not take our death for the first.
+    const timespec pause{0, 400'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  sys::fatal("copying %llu bytes %s rank %u failed: %s", static_cast<unsigned long long>(bytes), receiver ? "from" : "to", t.peer->process,
+             cause == ESRCH ? "its process is gone" : "the buffer is not accessible memory");
 }
 
 /// The receiver copies alone, a piece a step.
