@@ -92,7 +92,7 @@ bool write_slot(void** slot, void* value) noexcept {
 }  // namespace
 
 FirstLook::FirstLook(void* handle) noexcept {
-  if (access("/sys/class/infiniband", F_OK) == 0) return;
+  if (!handle || access("/sys/class/infiniband", F_OK) == 0) return;
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map) return;
   void** slot = find_slot(*map, "fopen");
