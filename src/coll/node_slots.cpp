@@ -183,7 +183,7 @@ void NodeExchange::await_all(MPI_Count bytes) noexcept {
     const auto here = [&] { return part.sequence.load(std::memory_order_acquire) == sequence_; };
     // A short look first: on two cores the other rank is mostly there within one transfer of a cache line.
     for (int looks = 0; looks < 64 && !here(); ++looks) sync::relax();
-    if (!here()) wait_until(&home_vci(steps_.comm()), here);
+    if (!here()) wait_until(&home_vci(steps_.comm()), here, {.comm = &steps_.comm(), .rank = r, .rank_is_late = true});
     if (part.bytes != static_cast<std::uint32_t>(bytes)) [[unlikely]]
       steps_.fail(size_mismatch(steps_.name(), steps_.comm(), r, part.bytes, bytes));
   }

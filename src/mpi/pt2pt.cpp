@@ -212,7 +212,8 @@ int Probe(int source, int tag, Comm& comm, MPI_Status* status) {
   Envelope envelope = null_envelope;
   if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   if (source != MPI_PROC_NULL)
-    wait_until(&receive_vci(comm, source, tag), [&] { return find_message(source, tag, comm, envelope); });
+    wait_until(&receive_vci(comm, source, tag), [&] { return find_message(source, tag, comm, envelope); },
+               {.comm = &comm, .rank = source, .tag = tag});
   set_status(status, envelope);
   return MPI_SUCCESS;
 }
@@ -247,7 +248,8 @@ int Mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status* st
   *message = MPI_MESSAGE_NO_PROC;
   if (source != MPI_PROC_NULL) {
     Message* taken = nullptr;
-    wait_until(&receive_vci(comm, source, tag), [&] { return taken || (taken = take_message(source, tag, comm, envelope)); });
+    wait_until(&receive_vci(comm, source, tag), [&] { return taken || (taken = take_message(source, tag, comm, envelope)); },
+               {.comm = &comm, .rank = source, .tag = tag});
     *message = to_handle(taken);
   }
   set_status(status, envelope);

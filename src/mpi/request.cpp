@@ -201,7 +201,7 @@ int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices,
 namespace {
 
 [[gnu::noinline]] int wait_slowly(Request& r, MPI_Request* request, MPI_Status* status) noexcept {
-  wait_until(r.vci, [&r] { return r.is_done(); });
+  wait_until(r.vci, [&r] { return r.is_done(); }, {.request = &r, .function = "MPI_Wait"});
   Comm* comm = nullptr;
   const int code = conclude(r, request, status, &comm);
   return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Wait") : code;
@@ -243,7 +243,7 @@ namespace {
   int code = check_all(count - first, requests + first, first);
   if (!code) {
     for (int i = first; i < count; ++i)
-      if (Request* r = see(requests[i]).request) wait_until(r->vci, [r] { return r->is_done(); });
+      if (Request* r = see(requests[i]).request) wait_until(r->vci, [r] { return r->is_done(); }, {.request = r, .function = "MPI_Waitall"});
     code = conclude_all(count - first, requests + first, statuses == MPI_STATUSES_IGNORE ? statuses : statuses + first);
   }
   if (!code) return MPI_SUCCESS;

@@ -160,7 +160,7 @@ int wait(Request* request, MPI_Status* status) noexcept {
   bool reaped = false;
   wait_until(
       request->vci, [&] { return reaped || request->is_done(); }, request,
-      [&](VciGuard& guard) { reaped = reap(guard, *request, status); });
+      [&](VciGuard& guard) { reaped = reap(guard, *request, status); }, {.request = request});
   if (reaped) [[likely]] return MPI_SUCCESS;
   describe(*request, status);
   if (is_simply_done(*request)) {

@@ -2,12 +2,24 @@
 // (Declared apart so that vci/ includes nothing else of proto/.)
 #pragma once
 
+#include <cstdint>
+
 #include "transport/record.hpp"
 
 namespace heddle {
 class Vci;
 class VciGuard;
+struct Comm;
 struct Request;
+
+/// What a thread waits for, as far as it knows: for the hang report. Pointers are valid during the wait.
+struct WaitSubject {
+  const Request* request = nullptr;
+  const Comm* comm = nullptr;  ///< without a request: a message on it, or with `rank_is_late` its rank `rank` in a collective
+  int rank = 0, tag = 0;
+  bool rank_is_late = false;
+  const char* function = nullptr;  ///< the MPI function, where its own frame is gone from the stack (a call at its end)
+};
 }
 
 namespace heddle::proto {
@@ -35,6 +47,9 @@ bool flush_network(VciGuard& guard) noexcept;
 void destroy_network(Vci& vci) noexcept;
 /// Sleeps until the doorbell rings for one of `bits` or the network has something. False, at once, in a process without a network.
 bool sleep_on_network(std::uint32_t ticket, std::uint32_t bits, long limit_ns) noexcept;
+
+/// Says in one line what the calling thread has been waiting for, for `seconds`. \param vci that it waits on; nullptr: all
+void report_wait(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept;
 
 Backlog* make_backlog() noexcept;
 void destroy_backlog(Backlog* backlog) noexcept;

@@ -14,6 +14,8 @@
 namespace heddle {
 namespace {
 
+HEDDLE_PARAM_INT(hang_report, "HEDDLE_HANG_REPORT", 0,
+                 "seconds after which a thread that sleeps in an MPI function says in which and what for; 0: never");
 HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, "microseconds that a waiting thread looks for work before it sleeps");
 
 bool barrier_works = false;  ///< the kernel's process-wide barrier: sleepers pay, senders do not
@@ -169,6 +171,7 @@ std::uint32_t Waiter::announce(Vci* vci) noexcept {
 }
 
 bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
+  if (hang_report.value() > 0) [[unlikely]] watch(vci);
   // Nobody rings when a full ring drains, so with refused records we look again soon. Without the barrier a sender may miss the
   // announcement: then every millisecond. Otherwise once a second, for a launcher that died without a signal.
   long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
@@ -179,6 +182,15 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   const std::uint32_t bits = all ? shm::all_doorbell_bits : shm::doorbell_bits(vci->index);
   if (!proto::sleep_on_network(ticket, bits, limit)) sync::futex_wait_bits(shm::header->doorbell.bell, ticket, bits, limit);
   return shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;
+}
+
+void Waiter::watch(Vci* vci) noexcept {
+  if (since_ < 0) return;
+  const std::int64_t now = now_ns();
+  if (!since_) since_ = now;
+  if (now - since_ < hang_report.value() * 1'000'000'000) return;
+  proto::report_wait(vci, subject_, hang_report.value());
+  since_ = -1;
 }
 
 void Waiter::retract(Vci* vci) noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "vci/protocol.hpp"
 #include "vci/vci.hpp"
 
 namespace heddle {
@@ -15,7 +16,7 @@ namespace heddle {
 /// guard, is woken by a message for any VCI, so that the process makes progress while nobody else does.
 class Waiter {
  public:
-  Waiter() noexcept = default;
+  explicit Waiter(const WaitSubject& subject) noexcept : subject_(subject) {}
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
   ~Waiter() {
@@ -51,10 +52,12 @@ class Waiter {
   bool pause() noexcept;               ///< true: look again; false: time to park
   std::uint32_t announce(Vci* vci) noexcept;
   bool sleep(Vci* vci, std::uint32_t ticket) noexcept;
+  void watch(Vci* vci) noexcept;  ///< reports a long wait
   void retract(Vci* vci) noexcept;
   void learn() noexcept;
   static void leave() noexcept;
 
+  const WaitSubject& subject_;
   unsigned idle_ = 0;
   bool guard_ = false;  ///< in the last sleep this thread was the guard
   bool calm_ = false;   ///< the next sleep as the guard is a short one that only the own VCI ends
@@ -62,22 +65,24 @@ class Waiter {
   std::int64_t patience_ = -1;  ///< nanoseconds to look before the first yield; -1: cores are not scarce
   bool yielded_ = false;
   std::int64_t last_ = 0;  ///< nanoseconds, when the last pause was; 0: not idle for long
+  std::int64_t since_ = 0;  ///< nanoseconds, when it first slept, where long waits are reported; -1: it was reported
   std::int64_t spun_ = 0;  ///< nanoseconds of looking, without those that others had the core
 };
 
 /// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
 /// \param awaited the one request that `done` asks about, if so (see `progress`)
+/// \param subject for the hang report
 /// \param reap see `poll_fairly`
 template <typename Done, typename Reap>
-inline void wait_until(Vci* vci, Done&& done, const Request* awaited, Reap&& reap) noexcept {
+inline void wait_until(Vci* vci, Done&& done, const Request* awaited, Reap&& reap, const WaitSubject& subject) noexcept {
   if (done()) return;
-  Waiter waiter;
+  Waiter waiter(subject);
   do waiter.step(vci, done, awaited, reap);
   while (!done());
 }
 template <typename Done>
-inline void wait_until(Vci* vci, Done&& done) noexcept {
-  wait_until(vci, done, nullptr, [](VciGuard&) {});
+inline void wait_until(Vci* vci, Done&& done, const WaitSubject& subject = {}) noexcept {
+  wait_until(vci, done, nullptr, [](VciGuard&) {}, subject);
 }
 
 namespace detail {

@@ -156,6 +156,12 @@ class PartParser {
     };
     add_pairs("--env", "set NAME VALUE for the ranks of this program", pair(app.environment));
     add_pairs("--genv", "set NAME VALUE for all ranks", pair(everywhere));
+    cli_.add_option_function<std::string>(
+            "--hang-report",
+            [&everywhere](const std::string& seconds) { everywhere.values.emplace_back("HEDDLE_HANG_REPORT", seconds); },
+            "a rank that has waited that long in an MPI function says in which and what for")
+        ->check(CLI::PositiveNumber)
+        ->type_name("SECONDS");
     cli_.add_option_function<std::string>("--envlist", list(app.environment),
                                           "pass on only these variables (comma separated) to this program")
         ->type_name("NAMES");
