@@ -494,6 +494,9 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
     if (!read_card(&job, 0, first, &job_key, problem)) return false;
     known->emplace(0, std::move(first));
   }
+  // Rank 0 may have nothing to do but to leave again, while others have not come to ask for its key. No other card is wanted from
+  // somebody who may leave: the owner talks to whoever asks, and leaves when that is over.
+  if (!sys::bootstrap::await_fetches(problem)) return false;
   tcp::set_key(job_key);
   if (!start_helper(problem)) return false;
   runtime.locks = true;

@@ -11,7 +11,7 @@
 //   hang               init, fence, "ready", then sleeps for good
 //   orphan             as hang, but leaves when the launcher is gone
 //   family             as hang, with children and grandchildren that are hard to find; says their process ids
-//   fetch FILE         says "ready"; when FILE exists, those on another node than rank 0 fetch what rank 0 put
+//   fetch FILE         says "ready"; when FILE exists, those on another node than rank 0 fetch what rank 0 put; the others leave
 //   again              init and finalize, twice; what was put the first time is there the second
 #include <fcntl.h>
 #include <sched.h>
@@ -190,9 +190,13 @@ int main(int argc, char** argv) {
     require(bootstrap::put("kept", "value", problem));
     require(bootstrap::fence(problem));
     say_ready();
-    while (access(argument, F_OK) != 0) usleep(1000);
     std::optional<std::string> value;
-    if (!job.is_local(0)) require(bootstrap::get(0, "kept", value, problem));
+    if (!job.is_local(0)) {
+      while (access(argument, F_OK) != 0) usleep(1000);
+      require(bootstrap::get(0, "kept", value, problem));
+      check(value == "value", "what rank 0 put, which has nothing more to do");
+    }
+    require(bootstrap::await_fetches(problem));
   }
   if (command == "again") {
     require(bootstrap::put("kept", pattern(job.rank, 100, 0), problem));

@@ -78,23 +78,39 @@ class Start(unittest.TestCase):
     def test_a_second_start_finds_what_was_put_before(self):
         self.succeeds(2, 4, "again")
 
-    @unittest.skipIf(ENGINE != "prte", "PMIx fetches from the server on the other host")
-    def test_a_server_that_does_not_answer_is_an_error_and_no_hang(self):
-        hosts, _ = self.hosts(2)
+    def fetching(self, **env):
+        """A job on two hosts that has begun, and the file whose existence makes those on the second host fetch what rank 0 put."""
+        hosts, settings = self.hosts(2)
         go = os.path.join(hosts.folder, "go")
-        command = [*engines.command(ENGINE, hosts, 2), "-x", "HEDDLE_PMIX_TIMEOUT", "-n", 4, CLIENT, "fetch", go]
-        job = hosts.start(0, command, env={"HEDDLE_PMIX_TIMEOUT": "2"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+        if os.path.exists(go):
+            os.remove(go)
+        command = engines.command(ENGINE, hosts, 2)
+        for name in env if ENGINE == "prte" else ():
+            command += ["-x", name]
+        job = hosts.start(0, [*command, "-n", 4, CLIENT, "fetch", go], env={**settings, **env}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(lambda: (os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None, job.communicate()))
         for _ in range(4):
-            self.assertTrue(job.stdout.readline().startswith(b"ready "))
+            line = job.stdout.readline()
+            self.assertTrue(line.startswith(b"ready "), line)
+        return job, go
+
+    def test_a_rank_that_leaves_at_once_is_not_missed(self):
+        job, go = self.fetching()
+        open(go, "w", encoding="ascii").close()
+        text = job.communicate(timeout=60)[0].decode(errors="replace")
+        self.assertEqual(job.returncode, 0, text)
+
+    @unittest.skipIf(ENGINE != "prte", "PMIx fetches from the server on the other host")
+    def test_a_server_that_does_not_answer_is_an_error_and_no_hang(self):
+        job, go = self.fetching(HEDDLE_PMIX_TIMEOUT="2")
         with open(f"/proc/{job.pid}/task/{job.pid}/children", encoding="ascii") as children:
             server = int(children.read())  # prterun, which serves the ranks of its host itself
         os.kill(server, signal.SIGSTOP)
         try:
             open(go, "w", encoding="ascii").close()
             end = time.monotonic() + 60
-            while ranks_on(hosts, 1, CLIENT):
+            while ranks_on(self.hosts(2)[0], 1, CLIENT):
                 self.assertLess(time.monotonic(), end, "the ranks wait for good")
                 time.sleep(0.05)
         finally:

@@ -20,6 +20,8 @@ class Backend {
   virtual bool start(Bootstrap& job, std::string& error) = 0;
   virtual bool put(std::string_view key, std::string_view value, std::string& error) = 0;
   virtual bool fence(std::string& error) = 0;
+  /// Where values live as long as the job, there is nothing to wait for.
+  virtual bool await_fetches(std::string&) { return true; }
   virtual bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) = 0;
   virtual bool publish(std::string_view service, std::string_view port, std::string& error) = 0;
   virtual bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) = 0;

@@ -144,6 +144,12 @@ bool fence(std::string& error) {
   return current != nullptr ? current->fence(error) : not_started(error);
 }
 
+bool await_fetches(std::string& error) {
+  const std::lock_guard hold(calls);
+  Backend* current = backend.load(std::memory_order_relaxed);
+  return current != nullptr ? current->await_fetches(error) : not_started(error);
+}
+
 bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) {
   const std::lock_guard hold(calls);
   Backend* current = backend.load(std::memory_order_relaxed);

@@ -71,6 +71,11 @@ namespace bootstrap {
 /// A barrier over all processes of the job; makes every earlier `put` visible.
 [[nodiscard]] bool fence(std::string& error);
 
+/// Waits until all processes of the job are here, where a process that leaves takes what it put along (PMIx): after
+/// that nobody needs what they fetched before. Elsewhere it does nothing. Nothing may have been put since the last
+/// fence.
+[[nodiscard]] bool await_fetches(std::string& error);
+
 /// What process `rank` has put under `key`; empty when it has put nothing. False only when the launcher failed.
 [[nodiscard]] bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error);
 

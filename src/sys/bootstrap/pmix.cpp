@@ -98,6 +98,7 @@ class Pmix final : public Backend {
   bool start(Bootstrap& job, std::string& error) override;
   bool put(std::string_view key, std::string_view value, std::string& error) override;
   bool fence(std::string& error) override;
+  bool await_fetches(std::string& error) override;
   bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) override;
   bool publish(std::string_view service, std::string_view port, std::string& error) override;
   bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error) override;
@@ -263,6 +264,11 @@ bool Pmix::fence(std::string& error) {
   if (status != PMIX_SUCCESS) return failed("the fence", status, error);
   ++fences_;
   return true;
+}
+
+bool Pmix::await_fetches(std::string& error) {
+  const pmix_status_t status = library_.fence(nullptr, 0, nullptr, 0);
+  return status == PMIX_SUCCESS || failed("the second fence", status, error);
 }
 
 /// Waits for the server itself, because the servers' own time limit (PMIX_TIMEOUT) covers some of their reasons to wait
