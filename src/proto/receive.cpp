@@ -181,9 +181,9 @@ inline void expect_answer(Vci& vci, const Comm& comm) noexcept {
   if (port) port->ring.expect();
 }
 
-/// Looks for the next record before a blocking receive becomes a request: about as long as an answer takes to come from
-/// another core.
-constexpr unsigned first_looks = 256;
+/// Looks for the next record before a blocking receive becomes a request: for about as long as an answer takes to come from
+/// another core, less where cores are scarce.
+unsigned first_looks() noexcept { return 4 * Waiter::foreign_after.load(std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -218,7 +218,7 @@ int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Com
         break;
       }
     }
-    for (unsigned looks = first_looks; looks && !vci.ring.pending(); --looks) sync::one_look();
+    for (unsigned looks = first_looks(); looks && !vci.ring.pending(); --looks) sync::one_look();
   }
   if (around) [[unlikely]]
     progress_all();
