@@ -134,6 +134,14 @@ int find_complete(int count, const MPI_Request* requests, bool& active) noexcept
   return -1;
 }
 
+/// The same, with a step of progress when there is none.
+int test_for_complete(int count, const MPI_Request* requests, bool& active) noexcept {
+  const int found = find_complete(count, requests, active);
+  if (found >= 0 || !active) return found;
+  progress_for_array(count, requests);
+  return find_complete(count, requests, active);
+}
+
 bool all_complete(int count, const MPI_Request* requests) noexcept {
   for (int i = 0; i < count; ++i)
     if (Request* r = see(requests[i]).request; r && !r->is_done()) return false;
@@ -311,11 +319,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   if (const int code = check_all(count, requests)) return code;
   bool active;
-  int found = find_complete(count, requests, active);
-  if (active && found < 0) {
-    progress_for_array(count, requests);
-    found = find_complete(count, requests, active);
-  }
+  const int found = test_for_complete(count, requests, active);
   *flag = found >= 0 || !active;
   *index = found >= 0 ? found : MPI_UNDEFINED;
   if (found < 0) {
@@ -359,11 +363,7 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   if (const int code = check_all(count, requests)) return code;
   bool active;
-  int found = find_complete(count, requests, active);
-  if (active && found < 0) {
-    progress_for_array(count, requests);
-    found = find_complete(count, requests, active);
-  }
+  const int found = test_for_complete(count, requests, active);
   *flag = found >= 0 || !active;
   *index = found >= 0 ? found : MPI_UNDEFINED;
   if (found >= 0) describe(*see(requests[found]).request, status);

@@ -73,6 +73,12 @@ std::string KvsBackend::key_of(int rank, std::string_view key) const {
 }
 
 // A value travels in parts: the first under the key itself, as `PARTS.text`, the others under `key.1`, `key.2`, …
+bool KvsBackend::lost(int fd, std::string& error) const {
+  error = "rank " + std::to_string(rank_) + ": the launcher closed the connection (PMI_FD=" + std::to_string(fd) +
+          "); it has died or is ending the job";
+  return false;
+}
+
 bool KvsBackend::put(std::string_view key, std::string_view value, std::string& error) {
   const std::string name = key_of(rank_, key);
   if (name.size() + longest_part_suffix > key_limit_) {

@@ -28,6 +28,9 @@ class KvsBackend : public Backend {
   /// read, by an exchange of host names, the only thing at start whose cost grows with the number of ranks.
   bool find_local_ranks(Bootstrap& job, const std::optional<std::string>& mapping_text, std::string& error);
 
+  /// False, with what an error over the connection `fd` to the launcher means.
+  bool lost(int fd, std::string& error) const;
+
   int rank_ = -1;
   std::size_t key_limit_ = 63;
   std::size_t value_limit_ = 255;

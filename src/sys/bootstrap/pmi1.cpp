@@ -86,7 +86,6 @@ class Pmi1 final : public KvsBackend {
   bool ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error);
   bool put_raw(std::string_view key, std::string_view value, std::string& error) override;
   bool get_raw(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) override;
-  bool lost(std::string& error) const;
   bool inherited_only(std::string& error) const;
 
   int fd_ = -1;
@@ -98,12 +97,6 @@ class Pmi1 final : public KvsBackend {
   std::string kvs_;
 };
 
-bool Pmi1::lost(std::string& error) const {
-  error = "rank " + std::to_string(rank_) + ": the launcher closed the connection (PMI_FD=" + std::to_string(fd_) +
-          "); it has died or is ending the job";
-  return false;
-}
-
 bool Pmi1::inherited_only(std::string& error) const {
   error = "the environment says that this is rank " + std::to_string(rank_) + " of an MPI job, but descriptor " +
           std::to_string(fd_) +
@@ -113,7 +106,7 @@ bool Pmi1::inherited_only(std::string& error) const {
 }
 
 bool Pmi1::ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error) {
-  if (!wire_.send_line(line) || !wire_.read_line(reply)) return lost(error);
+  if (!wire_.send_line(line) || !wire_.read_line(reply)) return lost(fd_, error);
   if (wire_value(reply, "cmd") == expected) return true;
   error = "rank " + std::to_string(rank_) + ": the launcher answered \"" + reply.substr(0, 200) + "\" to \"" +
           std::string(line.substr(0, line.find('\n'))).substr(0, 200) + "\": it does not speak PMI-1";
@@ -194,7 +187,7 @@ bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
   }
   kvs_ = job.job_id;
   value_limit_ = own_value_limit;
-  if (!wire_.send_line("cmd=init pmi_version=1 pmi_subversion=1 quiet=1\n")) return lost(error);
+  if (!wire_.send_line("cmd=init pmi_version=1 pmi_subversion=1 quiet=1\n")) return lost(fd_, error);
   return true;
 }
 
@@ -225,7 +218,7 @@ bool Pmi1::put_raw(std::string_view key, std::string_view value, std::string& er
   std::string line = "cmd=put kvsname=" + kvs_ + " key=" + std::string(key) + " value=" + std::string(value);
   if (own_launcher_) {
     line += " quiet=1\n";
-    return wire_.send_line(line) || lost(error);
+    return wire_.send_line(line) || lost(fd_, error);
   }
   line += '\n';
   std::string reply;
@@ -294,7 +287,7 @@ bool Pmi1::unpublish(std::string_view service, std::string& error) {
 // to its exit handlers (_exit) has done nothing wrong in Hydra's eyes.
 bool Pmi1::finalize(Leaving, std::string& error) {
   finalized_.store(true, std::memory_order_relaxed);
-  if (own_launcher_) return wire_.send_line("cmd=finalize quiet=1\n") || lost(error);
+  if (own_launcher_) return wire_.send_line("cmd=finalize quiet=1\n") || lost(fd_, error);
   static Pmi1* only = this;  // a process has one launcher
   [[maybe_unused]] static const int registered = std::atexit([] {
     if (only->process_ != getpid() || !only->finalized_.load(std::memory_order_relaxed)) return;

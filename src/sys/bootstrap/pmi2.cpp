@@ -40,7 +40,6 @@ class Pmi2 final : public KvsBackend {
   /// Sends `cmd=NAME;` with `fields` and reads the answer, which must be `cmd=NAME-response;…`.
   bool ask(std::string_view name, std::string_view fields, std::string& reply, std::string& error);
   bool succeeded(const std::string& reply, const std::string& what, std::string& error) const;
-  bool lost(std::string& error) const;
 
   Pmi2Wire wire_;
   int fd_ = -1;
@@ -51,15 +50,9 @@ class Pmi2 final : public KvsBackend {
   std::atomic<bool> finalized_{false};  // relaxed everywhere: a flag on its own, nothing is read through it
 };
 
-bool Pmi2::lost(std::string& error) const {
-  error = "rank " + std::to_string(rank_) + ": the launcher closed the connection (PMI_FD=" + std::to_string(fd_) +
-          "); it has died or is ending the job";
-  return false;
-}
-
 bool Pmi2::ask(std::string_view name, std::string_view fields, std::string& reply, std::string& error) {
   const std::string command = "cmd=" + std::string(name) + ";" + std::string(fields);
-  if (!wire_.send(command) || !wire_.receive(reply)) return lost(error);
+  if (!wire_.send(command) || !wire_.receive(reply)) return lost(fd_, error);
   if (pmi2_value(reply, "cmd") == std::string(name) + "-response") return true;
   error = "rank " + std::to_string(rank_) + ": the launcher answered \"" + reply.substr(0, 200) + "\" to \"" +
           command.substr(0, 200) + "\": it does not speak PMI-2; HEDDLE_PMI=pmi1 may help";
@@ -76,7 +69,7 @@ bool Pmi2::agree_on_version(std::string& error) {
   Wire lines;
   lines.attach(fd_);
   std::string reply;
-  if (!lines.send_line("cmd=init pmi_version=2 pmi_subversion=0\n") || !lines.read_line(reply)) return lost(error);
+  if (!lines.send_line("cmd=init pmi_version=2 pmi_subversion=0\n") || !lines.read_line(reply)) return lost(fd_, error);
   if (wire_value(reply, "cmd") == "response_to_init" && wire_number(reply, "rc").value_or(-1) == 0) return true;
   error = "the launcher refuses PMI-2 (\"" + reply.substr(0, 200) + "\"); HEDDLE_PMI=pmi1 may help";
   return false;
