@@ -35,7 +35,7 @@ def where(chapter: Chapter) -> str:
 
 def emit_impl(api: Api) -> str:
     out = [NOTICE, "// What the bindings call: one implementation per function family, see api/README.md.\n#pragma once\n\n",
-           "#include <mpix.h>\n\n#include \"core/count_array.hpp\"\n#include \"core/handle.hpp\"\n\n"
+           "#include <mpix.h>\n\n#include \"core/count_array.hpp\"\n#include \"sys/handle.hpp\"\n\n"
            "namespace heddle {\nstruct Stream;\nstruct Threadcomm;\n}\n\nnamespace heddle::mpi {\n"]
     for chapter in api.chapters + api.extensions:
         out.append(f"\n// --- {where(chapter)}\n")

@@ -9,8 +9,8 @@
 #include "core/attribute.hpp"
 #include "core/errhandler.hpp"
 #include "core/group.hpp"
-#include "core/handle.hpp"
-#include "vci/address.hpp"
+#include "sys/handle.hpp"
+#include "transport/address.hpp"
 
 namespace heddle {
 

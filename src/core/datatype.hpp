@@ -10,7 +10,7 @@
 
 #include "core/attribute.hpp"
 #include "core/basic_type.hpp"
-#include "core/handle.hpp"
+#include "sys/handle.hpp"
 
 namespace heddle {
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <mutex>
 
-#include "core/handle.hpp"
 #include "sys/error.hpp"
+#include "sys/handle.hpp"
 
 namespace heddle {
 

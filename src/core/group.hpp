@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/handle.hpp"
-#include "vci/address.hpp"
+#include "sys/handle.hpp"
+#include "transport/address.hpp"
 
 namespace heddle {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/handle.hpp"
+#include "sys/handle.hpp"
 
 namespace heddle {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/datatype.hpp"
-#include "core/handle.hpp"
+#include "sys/handle.hpp"
 
 namespace heddle {
 

@@ -87,8 +87,6 @@ int stop_locked() noexcept {
 
 }  // namespace
 
-Runtime runtime;
-
 Phase world_phase() noexcept { return phase.load(std::memory_order_acquire); }
 
 bool is_running() noexcept { return running.load(std::memory_order_acquire) > 0; }  // pairs with start_runtime

@@ -1,8 +1,8 @@
 // Probing: looking at unexpected messages, and taking one out of matching.
 #pragma once
 
-#include "core/handle.hpp"
 #include "proto/p2p.hpp"
+#include "sys/handle.hpp"
 
 namespace heddle {
 

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/handle.hpp"
 #include "match/matcher.hpp"
+#include "sys/handle.hpp"
 
 namespace heddle {
 

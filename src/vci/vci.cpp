@@ -10,6 +10,9 @@
 #include "vci/protocol.hpp"
 
 namespace heddle {
+
+Runtime runtime;
+
 namespace detail {
 std::atomic<Vci*> lane_table[64] = {};
 std::atomic<Vci*> pool_table[64] = {};

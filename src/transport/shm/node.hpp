@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "sys/segment.hpp"
 #include "sync/record_ring.hpp"
+#include "sys/segment.hpp"
+#include "transport/address.hpp"
 #include "transport/shm/layout.hpp"
-#include "vci/address.hpp"
 
 namespace heddle::sys {
 struct Bootstrap;
