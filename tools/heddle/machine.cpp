@@ -128,7 +128,7 @@ Facts describe_transports() {
   facts.emplace_back("shm, single copy",
                      why.empty() ? std::string("process_vm_readv works (CMA)")
                                  : fmt::format("process_vm_readv: {}; large messages take two copies", why));
-  facts.emplace_back("ofi", "other nodes, through libfabric: see `heddle info network`");
+  facts.emplace_back("tcp, ofi", "other nodes, over sockets of its own or libfabric: see `heddle info network`");
   return facts;
 }
 
