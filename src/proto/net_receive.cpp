@@ -199,6 +199,7 @@ bool poll(VciGuard& guard, bool neighbours) noexcept {
   }
   if (net.withheld && !guard.vci().holding) give_withheld_credit(guard, net);
   if (net.reads_head) worked |= issue_reads(guard, net);
+  net.context.flush();  // the reads of this step leave together
   net.in_step = false;
   return worked;
 }

@@ -123,6 +123,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
     move->key = offer.heap;
     bool worked = false;
     if (!issue(net, *t, worked)) queue_reads(net, *t);
+    if (!net.in_step) net.context.flush();
     return;
   }
   const Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), 0, bytes, 0, runtime.self, lane_of(receive)};

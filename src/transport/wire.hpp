@@ -62,9 +62,12 @@ class Context {
   virtual int send(Address to, const void* data, std::size_t bytes, void* descriptor, Operation& operation) noexcept = 0;
   /// The same of a message in up to three parts, none of which needs registration.
   virtual int send_parts(Address to, const iovec* parts, std::size_t count, Operation& operation) noexcept = 0;
-  /// Posts a read of the peer's registered memory. As `send`, but never 1.
+  /// Posts a read of the peer's registered memory. As `send`, but never 1. It may wait for others until `flush`.
   virtual int read(Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
                    Operation& operation) noexcept = 0;
+
+  /// After one `read` or several, unless `poll` follows.
+  virtual void flush() noexcept {}
 
   /// Completions, at most `n`; frees what earlier receive events pointed to. Negative: the queue itself failed.
   virtual int poll(Event* events, int n) noexcept = 0;

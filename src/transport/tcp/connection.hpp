@@ -37,6 +37,11 @@ struct Packet {
     static std::byte zeros[8] = {};
     add(zeros, padding(bytes));
   }
+  [[nodiscard]] std::size_t left() const noexcept {
+    std::size_t n = 0;
+    for (unsigned i = first; i < count; ++i) n += parts[i].iov_len;
+    return n;
+  }
   /// Takes away what was sent. True when that was all.
   bool advance(std::size_t sent) noexcept {
     for (; first < count; ++first) {

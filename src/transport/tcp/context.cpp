@@ -31,6 +31,7 @@ HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
 constexpr std::size_t largest_name = sizeof(sockaddr_in6);
 constexpr std::size_t beside_reads = 4 << 10;  ///< bytes taken beyond those that a read has asked for, while one is under way
 constexpr unsigned looks_between_rounds = 16;  ///< at the one connection there is, before the listener is looked at too
+constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< of packets that leave with a call
 constexpr unsigned hot_misses = 4;             ///< after which a connection among several is not looked at first any more
 
 sockaddr_storage own_address{};
@@ -311,33 +312,49 @@ Packet* Context::new_packet() noexcept {
   return packet;
 }
 
-/// Sends what waits on a connection until the kernel takes no more. True if anything left.
+/// Sends what waits on a connection until the kernel takes no more: many packets with a call, and what follows at once is announced, so that
+/// the end of a packet does not travel alone. True if anything left.
 bool Context::push(Connection& connection) noexcept {
   bool any = false;
   for (int i = 0; i < 8; ++i) {  // so that arrivals get their turn
-    Packet* packet = connection.head;
-    if (!packet) return any;
+    iovec parts[parts_at_once];
+    std::size_t count = 0, bytes = 0;
+    const Packet* packet = connection.head;
+    for (; packet && bytes < bytes_at_once && count + (packet->count - packet->first) <= parts_at_once; packet = packet->next) {
+      for (unsigned k = packet->first; k < packet->count; ++k) bytes += (parts[count++] = packet->parts[k]).iov_len;
+    }
+    if (!count) return any;
     msghdr message{};
-    message.msg_iov = packet->parts + packet->first;
-    message.msg_iovlen = packet->count - packet->first;
-    const ssize_t sent = sendmsg(connection.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) {
+    message.msg_iov = parts;
+    message.msg_iovlen = count;
+    const ssize_t result = sendmsg(connection.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (packet ? MSG_MORE : 0));
+    if (result < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN) break_off(connection, errno);
       return any;
     }
     any = true;
-    if (!packet->advance(static_cast<std::size_t>(sent))) return any;  // the socket is full
-    connection.head = packet->next;
-    if (!connection.head) connection.tail = nullptr;
-    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, 0});
-    packet->next = free_packets_;
-    free_packets_ = packet;
+    for (auto sent = static_cast<std::size_t>(result); Packet* first = connection.head;) {
+      const std::size_t left = first->left();
+      if (sent < left) {
+        first->advance(sent);
+        break;
+      }
+      sent -= left;
+      connection.head = first->next;
+      if (!connection.head) connection.tail = nullptr;
+      if (first->operation) done_.push_back({first->operation, 0, 0, nullptr, 0});
+      first->next = free_packets_;
+      free_packets_ = first;
+      if (!sent) break;
+    }
+    if (static_cast<std::size_t>(result) < bytes) return any;  // the socket is full
   }
   return any;
 }
 
 void Context::push_all() noexcept {
+  later_ = false;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < backlog_.size(); ++i) {
     Connection& connection = *backlog_[i];
@@ -353,8 +370,8 @@ void Context::push_all() noexcept {
   backlog_.resize(kept);
 }
 
-/// Sends a packet at once or keeps it. 1: it has left, and its memory is free.
-int Context::post(Peer& peer, Packet& packet) noexcept {
+/// Sends a packet at once or keeps it; `later`: until `flush`, or the end of `poll`. 1: it has left, and its memory is free.
+int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
   if (!peer.error && !peer.out) connect(peer);
   if (peer.error) {
     if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
@@ -367,7 +384,9 @@ int Context::post(Peer& peer, Packet& packet) noexcept {
   const bool first = !connection.head;
   if (first) connection.head = &packet; else connection.tail->next = &packet;
   connection.tail = &packet;
-  if (first) {
+  if (later) {
+    later_ = true;
+  } else if (first) {
     packet.operation = nullptr;
     push(connection);
     if (connection.fd < 0) {
@@ -417,7 +436,7 @@ int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::u
   packet.fill(PacketKind::request, slot, sizeof request);
   packet.add(packet.small, sizeof request);
   packet.finish();
-  post(peer, packet);
+  post(peer, packet, true);
   if (peer.error && reads_under_way_[slot].operation == &operation) end_read(slot, peer.error);
   return 0;
 }
@@ -443,7 +462,7 @@ void Context::answer(Connection& connection, std::uint64_t id, const std::byte* 
     packet.add(const_cast<std::byte*>(region->base) + request.offset, request.bytes);
   }
   packet.finish();
-  post(*connection.peer, packet);
+  post(*connection.peer, packet, true);
 }
 
 bool Context::register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept {
@@ -666,7 +685,12 @@ int Context::poll(wire::Event* events, int n) noexcept {
     events[found++] = done_.front();
     done_.pop_front();
   }
+  if (later_) push_all();
   return found;
+}
+
+void Context::flush() noexcept {
+  if (later_) push_all();
 }
 
 bool Context::may_sleep() noexcept {

@@ -43,6 +43,7 @@ class Context final : public wire::Context {
   int send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept override;
   int read(wire::Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
            wire::Operation& operation) noexcept override;
+  void flush() noexcept override;
   int poll(wire::Event* events, int n) noexcept override;
   bool register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept override;
   void deregister(wire::Registration& registration) noexcept override;
@@ -66,7 +67,7 @@ class Context final : public wire::Context {
   bool connect(Peer& peer) noexcept;
   Connection& new_connection(int fd) noexcept;
   void accept_all() noexcept;
-  int post(Peer& peer, Packet& packet) noexcept;
+  int post(Peer& peer, Packet& packet, bool later = false) noexcept;
   Packet* new_packet() noexcept;
   bool push(Connection& connection) noexcept;
   void push_all() noexcept;
@@ -91,7 +92,8 @@ class Context final : public wire::Context {
   std::size_t living_ = 0;              ///< of these
   std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying
   std::deque<Connection*> ready_;       ///< with packets that were received and not yet handed out
-  std::vector<Connection*> backlog_;    ///< with packets that the kernel did not take
+  std::vector<Connection*> backlog_;    ///< with packets that the kernel did not take, or was not given yet
+  bool later_ = false;                  ///< it was not given some of them
   std::deque<wire::Event> done_;        ///< completions to hand out
   std::vector<std::byte*> free_buffers_;
   Packet* free_packets_ = nullptr;
