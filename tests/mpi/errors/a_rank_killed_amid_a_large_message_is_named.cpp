@@ -1,6 +1,7 @@
 // ranks: 2
 // threads: 2
 // timeout: 60
+// launcher: own (its words)
 // endpoints: none (the death of a process)
 // expect: fail "rank 1 .*was killed by signal 9"
 // A rank that is killed while large messages stream to it ends the job with what happened to it, not with what its peer saw.
