@@ -119,7 +119,8 @@ class RingConsumer {
   /// True when a record waits. Racy by design for threads that do not hold the ring: a hint to try for the lock.
   [[nodiscard]] bool pending() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
-    return ring_detail::stamp_is(at(head)->stamp.load(std::memory_order_relaxed), head);
+    // The head may have moved on since: then the line is a producer's again, and what this sees of its payload is at worst a wrong hint.
+    return ring_detail::stamp_is(glance_at(at(head)->stamp), head);
   }
 
   /// The oldest record, or nullptr. Stays in place until `pop`.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -153,6 +154,31 @@ TEST(RecordRing, KeepsEachProducersOrderAndContentUnderContention) {
     }
   }
   for (auto& thread : threads) thread.join();
+  EXPECT_FALSE(ring->consumer.pending());
+}
+
+TEST(RecordRing, AnyoneMayAskForWorkWhileRecordsPass) {
+  constexpr std::uint32_t records = 20'000;
+  auto ring = std::make_unique<TestRing<64>>();
+  std::atomic<bool> over{false};
+  std::thread asker([&] {
+    while (!over.load(std::memory_order_relaxed)) (void)ring->consumer.pending();  // true or false: nothing depends on it
+  });
+  std::thread producer([&] {
+    for (std::uint32_t i = 0; i < records; ++i)
+      while (!push(ring->producer, 0, i, i * 7 % 80)) std::this_thread::yield();
+  });
+  for (std::uint32_t received = 0; received < records;) {
+    Header head;
+    if (!pop(ring->consumer, head)) {
+      std::this_thread::yield();
+      continue;
+    }
+    EXPECT_EQ(head.sequence, received++);
+  }
+  producer.join();
+  over.store(true, std::memory_order_relaxed);
+  asker.join();
   EXPECT_FALSE(ring->consumer.pending());
 }
 
