@@ -33,9 +33,9 @@ class FourHosts(unittest.TestCase):
         steps = measure()
         name, peers, values = steps[-1]
         self.assertEqual((name, peers), ("alltoall", 63))
-        # Libfabric's buffers, most of it; twice what is measured.
-        self.assertLess(values["private"][0], 80e6)
-        self.assertLess(numbers.per_peer(steps, "private"), 40e3)
+        # Several times what docs/scale.md has for the library's own sockets, and far from what libfabric's buffers are.
+        self.assertLess(values["private"][0], 4e6)
+        self.assertLess(numbers.per_peer(steps, "private"), 5e3)
         self.assertLess(numbers.per_peer(steps, "descriptors"), 3)
 
 
