@@ -1,5 +1,6 @@
 // ranks: 1 2
 // env: HEDDLE_SHARED_HEAP=1
+// launcher: own (it loads the heap)
 // timeout: 120
 // With HEDDLE_SHARED_HEAP=1: messages from malloc'd, new'd, calloc'd and realloc'd buffers, made before MPI_Init and after, arrive
 // intact; the buffers really are shared; realloc keeps contents in both directions over the size from which blocks are shared.
