@@ -52,6 +52,8 @@ def main():
         command += ["-e", pattern]
     for pattern in TESTS_LEFT_OUT:
         command += ["-x", pattern]
+    if not os.path.isfile("/etc/hosts"):  # which that test tries to load as a library; a bare Debian has none
+        command += ["-x", "test_toplevel.TestProfile.testProfile"]
     command += sys.argv[3:]
     os.environ["MPI4PY_TEST_SPAWN"] = "0"  # mpi4py's own switch for its tests that spawn
     # One library under test, whatever else is installed on this machine.
