@@ -218,10 +218,10 @@ class Cores:
         return found
 
     def settle(self):
-        """Waits while the cores are far apart and patience lasts. The distance then."""
+        """Keeps the cores busy while they are far apart and patience lasts (hosts bring together those that work). The distance then."""
+        begin = time.monotonic()
         found = self.distance()
-        while found > self.NEAR * self.nearest and self.patience > 0:
-            time.sleep(1)
-            self.patience -= 1
+        while found > self.NEAR * self.nearest and time.monotonic() - begin < self.patience:
             found = self.distance()
+        self.patience -= time.monotonic() - begin
         return found

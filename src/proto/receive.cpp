@@ -181,6 +181,14 @@ inline void expect_answer(Vci& vci, const Comm& comm) noexcept {
   if (port) port->ring.expect();
 }
 
+/// Whether another thread of this process may hand the message over in the VCI itself, where looks at the ring do not see it.
+inline bool may_come_from_here(const Vci& vci, const Comm& comm, int source) noexcept {
+  if (!runtime.threads) return false;
+  if (source == MPI_ANY_SOURCE) return true;
+  const Address from = comm.address(source);
+  return from.process == runtime.self && &vci_of_lane(from.vci) == &vci;
+}
+
 /// Looks for the next record before a blocking receive becomes a request: for about as long as an answer takes to come from
 /// another core, less where cores are scarce.
 unsigned first_looks() noexcept { return 4 * Waiter::foreign_after.load(std::memory_order_relaxed); }
@@ -218,6 +226,7 @@ int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Com
         break;
       }
     }
+    if (may_come_from_here(vci, comm, source)) continue;
     for (unsigned looks = first_looks(); looks && !vci.ring.pending(); --looks) sync::one_look();
   }
   if (around) [[unlikely]]
