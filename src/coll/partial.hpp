@@ -1,6 +1,8 @@
 // What reductions share: the running result of a rank, and the fold of any number of ranks to a power of two.
 #pragma once
 
+#include <optional>
+
 #include "coll/algorithms.hpp"
 
 namespace heddle::coll {
@@ -13,13 +15,20 @@ namespace heddle::coll {
 class Partial {
  public:
   /// `own`: this rank's values, only read (but may be `out`, for MPI_IN_PLACE). `out`: where the result shall be, used
-  /// as room on the way; nullptr where no result is wanted. Check `steps.ok()` afterwards.
-  Partial(Steps& steps, const Op& op, MPI_Count count, Datatype& type, const void* own, void* out) noexcept
-      : steps_(steps), op_(op), count_(count), type_(type), own_(own), value_(own), out_(out) {
-    if (!out_) out_ = steps.temporary(count, type);
-    free_ = own == out_ ? nullptr : out_;
-    spare_ = steps.temporary(count, type);
-    if (!free_) std::swap(free_, spare_);
+  /// as room on the way (null is a buffer too: MPI_BOTTOM); nothing where no result is wanted. Check `steps.ok()` afterwards.
+  Partial(Steps& steps, const Op& op, MPI_Count count, Datatype& type, const void* own,
+          std::optional<void*> out) noexcept
+      : steps_(steps),
+        op_(op),
+        count_(count),
+        type_(type),
+        in_out_(out && *out == own),
+        own_(own),
+        value_(own),
+        out_(out ? *out : steps.temporary(count, type)) {
+    void* room = steps.temporary(count, type);
+    free_ = in_out_ ? room : out_;
+    spare_ = in_out_ ? nullptr : room;
   }
 
   /// The result so far, from element `first` on.
@@ -30,7 +39,7 @@ class Partial {
   /// Combines elements [first, last) of the value with those that were received.
   void combine(bool incoming_is_lower, MPI_Count first, MPI_Count last) noexcept {
     const MPI_Count count = last - first;
-    const bool value_is_own = value_ == own_ && own_ != out_;
+    const bool value_is_own = value_ == own_ && !in_out_;
     if (!incoming_is_lower) {  // value op incoming, into the incoming buffer
       steps_.reduce(op_, value(first), incoming(first), count, type_);
       void* result = free_;
@@ -61,6 +70,7 @@ class Partial {
   const Op& op_;
   const MPI_Count count_;
   Datatype& type_;
+  const bool in_out_;  // the own values lie where the result shall be, and may be written
   const void* const own_;
   const void* value_;
   void* out_;

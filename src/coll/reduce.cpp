@@ -33,7 +33,7 @@ void reduce_binomial(Steps& s, const void* send, void* recv, MPI_Count count, Da
   if (me && span == 1) {
     s.send_round(own, count, type, absolute(me - 1));
   } else {
-    Partial partial(s, op, count, type, own, at_root && me == 0 ? recv : nullptr);
+    Partial partial(s, op, count, type, own, at_root && me == 0 ? std::optional(recv) : std::nullopt);
     if (!s.ok()) return;
     for (MPI_Count distance = 1; distance < span && me + distance < n; distance *= 2) {
       s.recv_round(partial.incoming(), count, type, absolute(me + distance));
@@ -55,7 +55,7 @@ void reduce_halving(Steps& s, const void* send, void* recv, MPI_Count count, Dat
   const bool at_root = s.rank() == root;
   const Fold fold(s.size(), s.rank(), root);
   const void* own = at_root && in_place(send) ? recv : send;
-  Partial partial(s, op, count, type, own, at_root ? recv : nullptr);
+  Partial partial(s, op, count, type, own, at_root ? std::optional(recv) : std::nullopt);
   if (!s.ok() || !fold_in(s, fold, partial, count, type)) return;
   Halving mine;
   mine.run(s, fold, partial, count, type);

@@ -34,7 +34,7 @@ void by_halving(Steps& s, const void* send, void* recv, const Shares& shares, Da
   const int rank = s.rank();
   const Fold fold(s.size(), rank);
   const MPI_Count total = shares.total();
-  Partial partial(s, op, total, type, in_place(send) ? recv : send, nullptr);
+  Partial partial(s, op, total, type, in_place(send) ? recv : send, std::nullopt);
   if (!s.ok()) return;
   if (!fold_in(s, fold, partial, total, type)) {
     if (shares.count(rank)) s.recv_round(recv, shares.count(rank), type, fold.partner);

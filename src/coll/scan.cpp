@@ -19,7 +19,7 @@ void scan_doubling(Steps& s, const void* send, void* recv, MPI_Count count, Data
     s.copy(send, count, type, recv, count, type);
   }
   if (n == 1) return;
-  Partial group(s, op, count, type, own, nullptr);
+  Partial group(s, op, count, type, own, std::nullopt);
   if (!s.ok()) return;
   bool empty = !inclusive;
   for (int mask = 1; mask < n; mask *= 2) {

@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 5
 // timeout: 120
 // MPI_Op_create(_c): operations that do not commute combine in rank order at every root and length; they see the user's
-// datatype, derived ones included; an operation freed while a collective uses it stays usable for it.
+// datatype, derived ones included; an operation freed while a collective uses it stays usable for it. Results of
+// absolute addresses, at MPI_BOTTOM, are as good a place as any.
 #include "forms.hpp"
 
 #include <algorithm>
@@ -122,6 +123,48 @@ void test_derived(const World& w) {
   CHECK(op == MPI_OP_NULL);
 }
 
+// The result lies where the datatype says, not where the buffer begins; both buffers have the one datatype.
+void test_absolute(const World& w, MPI_Op op, int count) {
+  std::vector<Affine> own, result(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) own.push_back(value(w.rank, i));
+  MPI_Aint from_address, to_address;
+  CHECK_OK(MPI_Get_address(own.data(), &from_address));
+  CHECK_OK(MPI_Get_address(result.data(), &to_address));
+  const int one = 1;
+  MPI_Datatype there;
+  CHECK_OK(MPI_Type_create_hindexed(1, &one, &to_address, affine, &there));
+  CHECK_OK(MPI_Type_commit(&there));
+  const void* from = reinterpret_cast<const void*>(MPI_Aint_diff(from_address, to_address));
+  for (const Form form : all_forms) {
+    for (const bool in_place : {false, true}) {
+      const auto restart = [&] {  // stays where it is
+        for (std::size_t i = 0; i < own.size(); ++i) result[i] = in_place ? own[i] : Affine{};
+      };
+      const void* send = in_place ? MPI_IN_PLACE : from;
+      restart();
+      allreduce_once(form, MPI_COMM_WORLD, send, MPI_BOTTOM, count, there, op);
+      expect(result, 0, count, w.size - 1);
+      for (int root = 0; root < w.size; ++root) {
+        restart();
+        reduce_once(form, MPI_COMM_WORLD, w.rank == root ? send : from, MPI_BOTTOM, count, there, op, root);
+        if (w.rank == root) expect(result, 0, count, w.size - 1);
+      }
+      restart();
+      scan_once(form, MPI_COMM_WORLD, send, MPI_BOTTOM, count, there, op);
+      expect(result, 0, count, w.rank);
+    }
+  }
+  CHECK_OK(MPI_Type_free(&there));
+}
+
+// Reads and writes where the datatype says.
+void compose_there(void* in, void* inout, int* length, MPI_Datatype* type) {
+  MPI_Aint low, stretch;
+  CHECK_OK(MPI_Type_get_true_extent(*type, &low, &stretch));
+  const auto at = [low](void* buffer) { return reinterpret_cast<Affine*>(reinterpret_cast<MPI_Aint>(buffer) + low); };
+  for (int i = 0; i < *length; ++i) at(inout)[i] = after(at(in)[i], at(inout)[i]);
+}
+
 void test_freed_while_used(const World& w) {
   MPI_Op op;
   CHECK_OK(MPI_Op_create(compose, 0, &op));
@@ -171,6 +214,10 @@ int main() {
   CHECK_OK(MPI_Reduce_local(&a, &b, 1, affine, plain));
   CHECK(b == both);
   test_derived(w);
+  MPI_Op there;
+  CHECK_OK(MPI_Op_create(compose_there, 0, &there));
+  for (const int count : {1, 2500}) test_absolute(w, there, count);
+  CHECK_OK(MPI_Op_free(&there));
   test_freed_while_used(w);
   CHECK_OK(MPI_Op_free(&plain));
   CHECK_OK(MPI_Op_free(&large));
