@@ -19,14 +19,15 @@ struct SendBuffer::Piece : Continuation {
   SendBuffer* owner;
   std::byte* memory;
   std::size_t bytes;
+  std::uint64_t number;  ///< of the message, in the order in which they came
   Piece *prev = nullptr, *next = nullptr;
 };
 
-/// A flush under way: how many of the messages it waits for are still inside is counted by position in time, so a later message
-/// does not delay it.
+/// A flush under way: it waits for the messages that came before it, so a later one neither delays nor ends it.
 struct SendBuffer::Flush {
   Request* request;
-  int waits_for;
+  std::uint64_t last;  ///< number of the newest message that it waits for
+  int waits_for;       ///< how many up to that one are still inside
   Flush* next;
 };
 
@@ -69,7 +70,7 @@ Request* SendBuffer::flush_later() noexcept {
   Request* request = new_request(guard.vci(), Request::Type::collective, nullptr);
   std::lock_guard lock(mutex_);
   const int inside = inside_.load(std::memory_order_relaxed);
-  auto* flush = inside ? new (std::nothrow) Flush{request, inside, flushes_} : nullptr;
+  auto* flush = inside ? new (std::nothrow) Flush{request, messages_, inside, flushes_} : nullptr;
   if (flush) flushes_ = flush;
   else if (inside) sys::fatal("no memory for a flush of the send buffer");
   else complete(*request, guard);
@@ -91,6 +92,7 @@ SendBuffer::Piece* SendBuffer::reserve(std::size_t bytes) noexcept {
   if (automatic_) {
     piece->memory = static_cast<std::byte*>(std::malloc(bytes + 1));
     if (!piece->memory) return nullptr;
+    piece->number = ++messages_;
     inside_.fetch_add(1, std::memory_order_relaxed);
     return piece.release();
   }
@@ -108,6 +110,7 @@ SendBuffer::Piece* SendBuffer::reserve(std::size_t bytes) noexcept {
   piece->next = after;
   (before ? before->next : first_) = piece.get();
   if (after) after->prev = piece.get();
+  piece->number = ++messages_;
   inside_.fetch_add(1, std::memory_order_relaxed);
   return piece.release();
 }
@@ -123,12 +126,13 @@ void SendBuffer::give_back(Piece& piece, VciGuard& guard) noexcept {
     }
     for (Flush** link = &flushes_; *link;) {
       Flush* flush = *link;
-      if (--flush->waits_for) {
+      if (piece.number > flush->last || --flush->waits_for) {
         link = &flush->next;
         continue;
       }
       *link = flush->next;
-      complete(*flush->request, guard);
+      if (flush->request->vci == &guard.vci()) complete(*flush->request, guard);
+      else complete_elsewhere(*flush->request);
       delete flush;
     }
     inside_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in flush

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "proto/p2p.hpp"
@@ -39,6 +40,7 @@ class SendBuffer {
   std::size_t size_ = 0;
   Piece* first_ = nullptr;  ///< in order of address
   Flush* flushes_ = nullptr;
+  std::uint64_t messages_ = 0;  ///< that came in so far
   std::atomic<int> inside_{0};
 };
 

@@ -83,6 +83,44 @@ void communicator_buffer(const World& w) {
   MPI_Comm_free(&other);
 }
 
+// A flush waits for the messages that were inside when it began, whatever later ones do. To oneself: nothing moves before
+// its receive.
+void flush_waits_for_what_was_there(const World& w) {
+  MPI_Comm comm;
+  MPI_Comm_split(MPI_COMM_WORLD, w.rank, 0, &comm);
+  MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
+  std::vector<unsigned char> data(n);
+  const auto send_here = [&](int count, int tag) { MPI_Bsend(data.data(), count, MPI_BYTE, 0, tag, comm); };
+  const auto receive_here = [&](int count, int tag) {
+    MPI_Recv(data.data(), count, MPI_BYTE, 0, tag, comm, MPI_STATUS_IGNORE);
+  };
+  const auto is_over = [](MPI_Request& request) {
+    int flag = 0;
+    for (int looks = 0; looks < 100 && !flag; ++looks) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    return flag != 0;
+  };
+  MPI_Request first, second;
+  send_here(n, 1);
+  MPI_Buffer_iflush(&first);
+  send_here(1, 2);  // comes later and leaves earlier
+  receive_here(1, 2);
+  CHECK(!is_over(first));
+  send_here(n, 3);
+  MPI_Buffer_iflush(&second);
+  receive_here(n, 3);
+  CHECK(!is_over(first));
+  CHECK(!is_over(second));
+  send_here(n, 4);  // stays inside
+  receive_here(n, 1);
+  MPI_Wait(&first, MPI_STATUS_IGNORE);
+  MPI_Wait(&second, MPI_STATUS_IGNORE);
+  receive_here(n, 4);
+  void* address;
+  int bytes;
+  MPI_Buffer_detach(&address, &bytes);
+  MPI_Comm_free(&comm);
+}
+
 // Any number of large messages before the first is received.
 void automatic(const World& w, bool on_communicator) {
   MPI_Comm comm;
@@ -195,6 +233,7 @@ void heirs_of_a_session(const World& w) {
 int main() {
   const World w = init();
   communicator_buffer(w);
+  flush_waits_for_what_was_there(w);
   automatic(w, false);
   automatic(w, true);
   session_buffer(w);
