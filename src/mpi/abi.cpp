@@ -16,6 +16,7 @@
 #include "core/session.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
+#include "proto/message.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -161,6 +162,8 @@ int Group_toint(MPI_Group group) { return to_int<Group>(group); }
 MPI_Group Group_fromint(int group) { return from_int<Group>(group, MPI_GROUP_NULL); }
 int Info_toint(MPI_Info info) { return to_int<Info>(info); }
 MPI_Info Info_fromint(int info) { return from_int<Info>(info, MPI_INFO_NULL); }
+int Message_toint(MPI_Message message) { return to_int<Message>(message); }
+MPI_Message Message_fromint(int message) { return from_int<Message>(message, MPI_MESSAGE_NULL); }
 int Op_toint(MPI_Op op) { return to_int<Op>(op); }
 MPI_Op Op_fromint(int op) { return from_int<Op>(op, MPI_OP_NULL); }
 int Request_toint(MPI_Request request) { return to_int<Request>(request); }
@@ -170,8 +173,6 @@ MPI_Session Session_fromint(int session) { return from_int<Session>(session, MPI
 int Type_toint(MPI_Datatype datatype) { return to_int<Datatype>(datatype); }
 MPI_Datatype Type_fromint(int datatype) { return from_int<Datatype>(datatype, MPI_DATATYPE_NULL); }
 
-int Message_toint(MPI_Message message) { return predefined_to_int(message); }
-MPI_Message Message_fromint(int message) { return predefined_from_int(message, MPI_MESSAGE_NULL); }
 int File_toint(MPI_File file) { return predefined_to_int(file); }
 MPI_File File_fromint(int file) { return predefined_from_int(file, MPI_FILE_NULL); }
 int Win_toint(MPI_Win win) { return predefined_to_int(win); }
