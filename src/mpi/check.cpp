@@ -76,7 +76,9 @@ int null_array(MPI_Count length, const char* argument) noexcept {
                static_cast<long long>(length));
 }
 
-int null_buffer(MPI_Count n, const Datatype& type, const char* argument) noexcept {
+int no_buffer(const void* p, MPI_Count n, const Datatype& type, const char* argument) noexcept {
+  if (p == MPI_IN_PLACE)
+    return error(MPI_ERR_BUFFER, "argument %s is MPI_IN_PLACE, which it cannot be here; pass a buffer", argument);
   // MPI_BOTTOM is 0: right with a datatype of absolute addresses, and nothing lives in the first page of memory.
   constexpr MPI_Count first_page = 4096;
   if (type.size == 0 || type.true_lb >= first_page || type.true_lb < 0) return MPI_SUCCESS;

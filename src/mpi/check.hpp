@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 #include "core/comm.hpp"
 #include "core/count_array.hpp"
 #include "core/datatype.hpp"
@@ -31,7 +33,7 @@ void read_parameters() noexcept;
 [[gnu::cold, gnu::noinline]] int bad_length(int length, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int null_pointer(const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int null_array(MPI_Count length, const char* argument) noexcept;
-[[gnu::cold, gnu::noinline]] int null_buffer(MPI_Count count, const Datatype& type, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int no_buffer(const void* p, MPI_Count count, const Datatype& type, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int not_committed(const Datatype& type, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int odd_rank(int rank, const Comm& comm, bool any_source, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_rank(int rank, int size, const Comm& comm, const char* argument) noexcept;
@@ -79,9 +81,14 @@ inline int committed(const Datatype& type, const char* argument) noexcept {
   return MPI_SUCCESS;
 }
 
-/// `count` elements of `type`: not null unless there is no data, or the datatype holds absolute addresses (MPI_BOTTOM).
+/// Neither null (MPI_BOTTOM) nor MPI_IN_PLACE, in one comparison.
+inline bool is_memory(const void* p) noexcept {
+  return reinterpret_cast<std::uintptr_t>(p) > reinterpret_cast<std::uintptr_t>(MPI_IN_PLACE);
+}
+/// `count` elements of `type`: not null unless there is no data, or the datatype holds absolute addresses (MPI_BOTTOM). And not
+/// MPI_IN_PLACE: where that is allowed, the buffer is not checked.
 inline int buffer(const void* p, MPI_Count count, const Datatype& type, const char* argument) noexcept {
-  if (p == nullptr && count > 0) [[unlikely]] return null_buffer(count, type, argument);
+  if (!is_memory(p) && count > 0) [[unlikely]] return no_buffer(p, count, type, argument);
   return MPI_SUCCESS;
 }
 
@@ -144,7 +151,7 @@ inline bool is_count(MPI_Count n) noexcept { return alone(n >= 0); }
 inline bool is_pointer(const void* p) noexcept { return alone(p != nullptr); }
 inline bool is_array(const void* p, MPI_Count length) noexcept { return alone(p != nullptr || length <= 0); }
 inline bool is_committed(const Datatype& type) noexcept { return alone(type.committed); }
-inline bool is_buffer(const void* p, MPI_Count, const Datatype&) noexcept { return alone(p != nullptr); }
+inline bool is_buffer(const void* p, MPI_Count, const Datatype&) noexcept { return alone(is_memory(p)); }
 inline bool is_dest(int rank, const Comm& comm) noexcept {
   return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size()));
 }

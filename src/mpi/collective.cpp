@@ -2,6 +2,7 @@
 #include "coll/algorithms.hpp"
 #include "coll/run.hpp"
 #include "generated/impl.hpp"
+#include "mpi/check.hpp"
 #include "sys/error.hpp"
 
 namespace heddle::mpi {
@@ -50,14 +51,51 @@ int aliased(bool both_used, const void* send, const void* recv) noexcept {
   return error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same: pass MPI_IN_PLACE to work in one buffer");
 }
 
-int bad_counts(const Comm& comm, CountArray counts, CountArray displacements, const char* what) noexcept {
-  if (counts.is_null() || displacements.is_null())
-    return error(MPI_ERR_ARG, "%s or its displacements are a null pointer", what);
-  for (int rank = 0; rank < comm.size; ++rank)
-    if (counts[rank] < 0)
-      return error(MPI_ERR_COUNT, "%s[%d] is %lld: counts are not negative", what, rank,
-                   static_cast<long long>(counts[rank]));
+// What a rank that is not the root sends or gets.
+int not_the_roots(const Comm& comm, int root, const void* buffer, const char* what) noexcept {
+  if (!in_place(buffer) || comm.rank == root) [[likely]]
+    return MPI_SUCCESS;
+  return error(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which only the root may pass; rank %d is not the root, %d", what,
+               comm.rank, root);
+}
+
+/// One block for each rank, at displacements of a buffer of one type, or of the ranks' `types`, which were checked.
+struct UserBlocks {
+  const void* buffer;
+  CountArray counts, displacements;
+  const Datatype* type;
+  const MPI_Datatype* types;
+};
+
+int bad_blocks(const Comm& comm, const UserBlocks& blocks, const char* buffer, const char* counts) noexcept {
+  if (blocks.counts.is_null() || blocks.displacements.is_null())
+    return error(MPI_ERR_ARG, "%s or its displacements are a null pointer", counts);
+  const bool memory = check::is_memory(blocks.buffer);
+  for (int rank = 0; rank < comm.size; ++rank) {
+    const MPI_Count n = blocks.counts[rank];
+    if (n < 0)
+      return error(MPI_ERR_COUNT, "%s[%d] is %lld: counts are not negative", counts, rank, static_cast<long long>(n));
+    if (memory || (!in_place(blocks.buffer) && blocks.displacements[rank] != 0)) continue;  // may be an address
+    const Datatype& type = blocks.types ? *resolve<Datatype>(blocks.types[rank]) : *blocks.type;
+    if (const int code = check::buffer(blocks.buffer, n, type, buffer); code != MPI_SUCCESS) return code;
+  }
   return MPI_SUCCESS;
+}
+
+/// The shares of a reduction's result, one after another in `sendbuf`.
+int bad_shares(const Comm& comm, const void* sendbuf, const void* recvbuf, CountArray counts,
+               const Datatype& type) noexcept {
+  if (counts.is_null()) return error(MPI_ERR_ARG, "recvcounts is a null pointer");
+  bool any = false;
+  for (int rank = 0; rank < comm.size; ++rank) {
+    if (counts[rank] < 0)
+      return error(MPI_ERR_COUNT, "recvcounts[%d] is %lld: counts are not negative", rank,
+                   static_cast<long long>(counts[rank]));
+    any = any || counts[rank] > 0;
+  }
+  if (in_place(sendbuf)) return check::buffer(recvbuf, any, type, "recvbuf");
+  const int code = check::buffer(sendbuf, any, type, "sendbuf");
+  return code ? code : check::buffer(recvbuf, counts[comm.rank], type, "recvbuf");
 }
 
 int bad_types(const Comm& comm, const MPI_Datatype types[], const char* what) noexcept {
@@ -109,7 +147,10 @@ static int gather_as(Form form, const char* name, const void* sendbuf, MPI_Count
                      void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
-  if (const int code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+  int code = MPI_SUCCESS;
+  if ((code = not_the_roots(comm, root, sendbuf, "sendbuf")) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name,
               [&](Steps& s) { coll::gather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
@@ -137,9 +178,12 @@ static int gatherv_as(Form form, const char* name, const void* sendbuf, MPI_Coun
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
   int code = MPI_SUCCESS;
+  if ((code = not_the_roots(comm, root, sendbuf, "sendbuf")) != MPI_SUCCESS) [[unlikely]]
+    return code;
   if ((code = aliased(comm.rank == root && sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = (comm.rank == root ? bad_counts(comm, recvcounts, displs, "recvcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
+  const UserBlocks to{recvbuf, recvcounts, displs, recvtype, nullptr};
+  if ((code = (comm.rank == root ? bad_blocks(comm, to, "recvbuf", "recvcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
       [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
@@ -168,7 +212,10 @@ static int scatter_as(Form form, const char* name, const void* sendbuf, MPI_Coun
                       void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
-  if (const int code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+  int code = MPI_SUCCESS;
+  if ((code = not_the_roots(comm, root, recvbuf, "recvbuf")) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name,
               [&](Steps& s) { coll::scatter(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
@@ -196,9 +243,12 @@ static int scatterv_as(Form form, const char* name, const void* sendbuf, CountAr
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
   int code = MPI_SUCCESS;
+  if ((code = not_the_roots(comm, root, recvbuf, "recvbuf")) != MPI_SUCCESS) [[unlikely]]
+    return code;
   if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = (comm.rank == root ? bad_counts(comm, sendcounts, displs, "sendcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
+  const UserBlocks from{sendbuf, sendcounts, displs, sendtype, nullptr};
+  if ((code = (comm.rank == root ? bad_blocks(comm, from, "sendbuf", "sendcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
       [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
@@ -256,7 +306,8 @@ static int allgatherv_as(Form form, const char* name, const void* sendbuf, MPI_C
   int code = MPI_SUCCESS;
   if ((code = aliased(sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = bad_counts(comm, recvcounts, displs, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+  if ((code = bad_blocks(comm, {recvbuf, recvcounts, displs, &recvtype, nullptr}, "recvbuf", "recvcounts")) !=
+      MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
     coll::allgatherv(s, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
@@ -311,10 +362,11 @@ static int alltoallv_as(Form form, const char* name, const void* sendbuf, CountA
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_counts(comm, sendcounts, sdispls, "sendcounts"))) != MPI_SUCCESS)
+  const UserBlocks from{sendbuf, sendcounts, sdispls, sendtype, nullptr}, to{recvbuf, recvcounts, rdispls, &recvtype, nullptr};
+  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_blocks(comm, from, "sendbuf", "sendcounts"))) != MPI_SUCCESS)
       [[unlikely]]
     return code;
-  if ((code = bad_counts(comm, recvcounts, rdispls, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+  if ((code = bad_blocks(comm, to, "recvbuf", "recvcounts")) != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
     coll::alltoallv(s, {const_cast<void*>(sendbuf), sendcounts, sdispls, sendtype, nullptr},
@@ -346,14 +398,15 @@ static int alltoallw_as(Form form, const char* name, const void* sendbuf, CountA
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_counts(comm, sendcounts, sdispls, "sendcounts"))) != MPI_SUCCESS)
-      [[unlikely]]
-    return code;
+  const UserBlocks from{sendbuf, sendcounts, sdispls, nullptr, sendtypes}, to{recvbuf, recvcounts, rdispls, nullptr, recvtypes};
   if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_types(comm, sendtypes, "sendtypes"))) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = bad_counts(comm, recvcounts, rdispls, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+  if ((code = (in_place(sendbuf) ? MPI_SUCCESS : bad_blocks(comm, from, "sendbuf", "sendcounts"))) != MPI_SUCCESS)
+      [[unlikely]]
     return code;
   if ((code = bad_types(comm, recvtypes, "recvtypes")) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = bad_blocks(comm, to, "recvbuf", "recvcounts")) != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
     coll::alltoallv(s, {const_cast<void*>(sendbuf), sendcounts, sdispls, nullptr, sendtypes},
@@ -386,6 +439,8 @@ static int reduce_as(Form form, const char* name, const void* sendbuf, void* rec
     return no_intercommunicator(name);
   int code = MPI_SUCCESS;
   if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = not_the_roots(comm, root, sendbuf, "sendbuf")) != MPI_SUCCESS) [[unlikely]]
     return code;
   if ((code = aliased(count != 0 && comm.rank == root, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
@@ -465,7 +520,7 @@ static int reduce_scatter_as(Form form, const char* name, const void* sendbuf, v
   int code = MPI_SUCCESS;
   if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = bad_counts(comm, recvcounts, recvcounts, "recvcounts")) != MPI_SUCCESS) [[unlikely]]
+  if ((code = bad_shares(comm, sendbuf, recvbuf, recvcounts, datatype)) != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) { coll::reduce_scatter(s, sendbuf, recvbuf, recvcounts, datatype, op); });
 }
@@ -515,7 +570,11 @@ static int exscan_as(Form form, const char* name, const void* sendbuf, void* rec
   int code = MPI_SUCCESS;
   if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = aliased(count != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+  const bool gets_something = count != 0 && comm.rank != 0;  // else recvbuf may be anything
+  if ((code = (gets_something ? check::buffer(recvbuf, count, datatype, "recvbuf") : MPI_SUCCESS)) != MPI_SUCCESS)
+      [[unlikely]]
+    return code;
+  if ((code = aliased(gets_something, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) { coll::exscan(s, sendbuf, recvbuf, count, datatype, op); });
 }

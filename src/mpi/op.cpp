@@ -9,8 +9,6 @@ namespace heddle::mpi {
 int Reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype, Op& op) {
   if (const int code = check_op(op, datatype); code != MPI_SUCCESS) return code;
   if (count == 0) return MPI_SUCCESS;
-  if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
-    return error(MPI_ERR_BUFFER, "MPI_IN_PLACE has no meaning in a local reduction: pass two buffers");
   if (inbuf == inoutbuf && inbuf != nullptr)
     return error(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same: a local reduction needs two buffers");
   apply(op, inbuf, inoutbuf, count, datatype);

@@ -37,6 +37,80 @@ void bad_arguments(const World& w) {
   still_works(w);
 }
 
+// MPI_IN_PLACE where it means nothing, and null buffers of data: the mistakes that would write to address 0 or 1.
+void bad_buffers(const World& w) {
+  int a[16] = {}, b[16] = {};
+  const auto size = static_cast<std::size_t>(w.size);
+  const std::vector<int> ones(size, 1), none(size, 0);
+  const int *n = ones.data(), *d = none.data();
+  const std::vector<MPI_Datatype> ints(size, MPI_INT);
+  const MPI_Datatype* t = ints.data();
+  const MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Request request;
+  for (const bool in_place : {false, true}) {
+    if (!library_is_heddle()) break;  // others have their own ways, some of which end the program
+    void* const bad = in_place ? MPI_IN_PLACE : nullptr;
+    std::vector<int> codes{MPI_Bcast(bad, 1, MPI_INT, 0, world),
+                           MPI_Allgather(a, 1, MPI_INT, bad, 1, MPI_INT, world),
+                           MPI_Allgatherv(a, 1, MPI_INT, bad, n, d, MPI_INT, world),
+                           MPI_Alltoall(a, 1, MPI_INT, bad, 1, MPI_INT, world),
+                           MPI_Alltoallv(a, n, d, MPI_INT, bad, n, d, MPI_INT, world),
+                           MPI_Alltoallw(a, n, d, t, bad, n, d, t, world),
+                           MPI_Allreduce(a, bad, 1, MPI_INT, MPI_SUM, world),
+                           MPI_Iallreduce(a, bad, 1, MPI_INT, MPI_SUM, world, &request),
+                           MPI_Allreduce_init(a, bad, 1, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &request),
+                           MPI_Reduce_scatter(a, bad, n, MPI_INT, MPI_SUM, world),
+                           MPI_Reduce_scatter_block(a, bad, 1, MPI_INT, MPI_SUM, world),
+                           MPI_Scan(a, bad, 1, MPI_INT, MPI_SUM, world),
+                           MPI_Gather(bad, 1, MPI_INT, a, 1, MPI_INT, (w.rank + 1) % w.size, world),
+                           MPI_Gatherv(bad, 1, MPI_INT, a, n, d, MPI_INT, (w.rank + 1) % w.size, world),
+                           MPI_Scatter(a, 1, MPI_INT, bad, 1, MPI_INT, (w.rank + 1) % w.size, world),
+                           MPI_Scatterv(a, n, d, MPI_INT, bad, 1, MPI_INT, (w.rank + 1) % w.size, world),
+                           MPI_Reduce(bad, a, 1, MPI_INT, MPI_SUM, (w.rank + 1) % w.size, world),
+                           MPI_Gather(a, 1, MPI_INT, bad, 1, MPI_INT, w.rank, world),
+                           MPI_Gatherv(a, 1, MPI_INT, bad, n, d, MPI_INT, w.rank, world),
+                           MPI_Scatter(bad, 1, MPI_INT, b, 1, MPI_INT, w.rank, world),
+                           MPI_Scatterv(bad, n, d, MPI_INT, b, 1, MPI_INT, w.rank, world),
+                           MPI_Reduce(a, bad, 1, MPI_INT, MPI_SUM, w.rank, world),
+                           MPI_Reduce_local(bad, b, 1, MPI_INT, MPI_SUM),
+                           MPI_Reduce_local(a, bad, 1, MPI_INT, MPI_SUM),
+                           MPI_Send(bad, 1, MPI_INT, w.rank, 0, world),
+                           MPI_Recv(bad, 1, MPI_INT, w.rank, 0, world, MPI_STATUS_IGNORE)};
+    if (w.rank) codes.push_back(MPI_Exscan(a, bad, 1, MPI_INT, MPI_SUM, world));
+    if (!in_place) {
+      codes.insert(codes.end(), {MPI_Allgather(bad, 1, MPI_INT, b, 1, MPI_INT, world),
+                                 MPI_Alltoallv(bad, n, d, MPI_INT, b, n, d, MPI_INT, world),
+                                 MPI_Alltoallw(bad, n, d, t, b, n, d, t, world),
+                                 MPI_Allreduce(bad, b, 1, MPI_INT, MPI_SUM, world),
+                                 MPI_Reduce_scatter(bad, b, n, MPI_INT, MPI_SUM, world)});
+    } else {
+      // Whatever else a rank that is not the root believes to be the root's.
+      codes.push_back(MPI_Gather(bad, 0, MPI_DATATYPE_NULL, a, 1, MPI_INT, (w.rank + 1) % w.size, world));
+    }
+    for (const int code : codes) {
+      CHECK_EQ(error_class(code), MPI_ERR_BUFFER);
+      CHECK_NAMES(error_text(code), in_place ? "MPI_IN_PLACE" : "null");
+    }
+    still_works(w);
+  }
+  // What is not significant may be anything, also the same buffer twice.
+  CHECK_OK(MPI_Exscan(a, w.rank ? b : a, 1, MPI_INT, MPI_SUM, world));
+  // Nothing is no mistake.
+  CHECK_OK(MPI_Allreduce(nullptr, nullptr, 0, MPI_INT, MPI_SUM, world));
+  CHECK_OK(MPI_Alltoallv(nullptr, d, d, MPI_INT, nullptr, d, d, MPI_INT, world));
+  CHECK_OK(MPI_Reduce_scatter(nullptr, nullptr, d, MPI_INT, MPI_SUM, world));
+  // Nor are displacements that are addresses.
+  int from = w.rank + 1, to = -1;
+  std::vector<MPI_Aint> places(size, 0), froms(size, 0);
+  std::vector<MPI_Count> counts(size, 0);
+  counts[static_cast<std::size_t>(w.rank)] = 1;
+  MPI_Get_address(&to, &places[static_cast<std::size_t>(w.rank)]);
+  MPI_Get_address(&from, &froms[static_cast<std::size_t>(w.rank)]);
+  CHECK_OK(MPI_Alltoallw_c(MPI_BOTTOM, counts.data(), froms.data(), t, MPI_BOTTOM, counts.data(), places.data(), t, world));
+  CHECK_EQ(to, w.rank + 1);
+  still_works(w);
+}
+
 void bad_operations(const World& w) {
   double a[4] = {}, b[4] = {};
   // (the operation, a datatype that it is not defined for)
@@ -118,6 +192,7 @@ int main() {
   CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   bad_arguments(w);
+  bad_buffers(w);
   bad_operations(w);
   bad_messages(w);
   return finish();

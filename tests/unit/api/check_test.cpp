@@ -107,6 +107,10 @@ TEST(Buffers, MayBeNullOnlyWithoutDataOrWithAbsoluteAddresses) {
   absolute.size = 4;
   absolute.true_lb = reinterpret_cast<MPI_Aint>(&value);
   EXPECT_EQ(check::buffer(MPI_BOTTOM, 1, absolute, "buf"), MPI_SUCCESS);
+  EXPECT_EQ(check::buffer(MPI_IN_PLACE, 0, type, "buf"), MPI_SUCCESS);
+  const int code = check::buffer(MPI_IN_PLACE, 1, type, "buf");
+  EXPECT_EQ(error_class(code), MPI_ERR_BUFFER);
+  EXPECT_NE(text_of(code).find("buf is MPI_IN_PLACE"), std::string::npos) << text_of(code);
 }
 
 TEST(Handles, ThatAreNotWhatTheyShouldBeAreRefusedByName) {
@@ -144,6 +148,9 @@ TEST(FastTests, AgreeWithTheChecksThatExplain) {
     if (check::is_source(rank, *comm)) { EXPECT_EQ(check::source(rank, *comm, "source"), MPI_SUCCESS) << rank; }
     if (check::is_tag(rank)) { EXPECT_EQ(check::tag(rank, "tag"), MPI_SUCCESS) << rank; }
     if (check::is_rtag(rank)) { EXPECT_EQ(check::rtag(rank, "tag"), MPI_SUCCESS) << rank; }
+    const void* place = reinterpret_cast<const void*>(static_cast<std::intptr_t>(rank));
+    Datatype& type = *resolve<Datatype>(MPI_INT);
+    if (check::is_buffer(place, 1, type)) { EXPECT_EQ(check::buffer(place, 1, type, "buf"), MPI_SUCCESS) << rank; }
     if (check::is_count(rank)) { EXPECT_EQ(check::count(rank, "count"), MPI_SUCCESS) << rank; }
   }
 }
