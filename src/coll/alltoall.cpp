@@ -95,8 +95,10 @@ void alltoall(Steps& s, const void* send, MPI_Count send_count, Datatype* send_t
   const auto send_at = [&](int to) { return element(send, to * send_count, *send_type); };
   if (n == 2) {
     const int peer = 1 - rank;
-    s.exchange(send_at(peer), send_count, *send_type, peer, recv_at(peer), recv_count, recv_type, peer);
-    return s.copy_own(send_at(rank), send_count, *send_type, recv_at(rank), recv_count, recv_type);
+    s.send(send_at(peer), send_count, *send_type, peer);
+    s.copy_own(send_at(rank), send_count, *send_type, recv_at(rank), recv_count, recv_type);
+    s.recv_round(recv_at(peer), recv_count, recv_type, peer);
+    return s.wait();
   }
   // Spread over the ranks: in step k everyone sends to rank+k and receives from rank-k.
   const int width = block >= pairwise_limit.value() ? 1 : window / 2;

@@ -57,6 +57,12 @@ class Partial {
   }
   void combine(bool incoming_is_lower) noexcept { combine(incoming_is_lower, 0, count_); }
 
+  /// The same where no other rank combines these operands: operands that commute trade places where that puts the
+  /// result into `out`.
+  void combine_alone(bool incoming_is_lower, MPI_Count first, MPI_Count last) noexcept {
+    combine(op_.commutative ? value_ == out_ : incoming_is_lower, first, last);
+  }
+
   /// Leaves elements [first, last) of the result in `out`.
   void store(MPI_Count first, MPI_Count last) noexcept {
     if (value_ != out_ && first < last)

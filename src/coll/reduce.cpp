@@ -17,7 +17,7 @@ void Halving::run(Steps& s, const Fold& fold, Partial& partial, MPI_Count count,
     const MPI_Count give = upper ? first : middle, give_count = upper ? middle - first : last - middle;
     (upper ? first : last) = middle;
     s.exchange(partial.value(give), give_count, type, peer, partial.incoming(first), last - first, type, peer);
-    partial.combine(peer < s.rank(), first, last);
+    partial.combine_alone(peer < s.rank(), first, last);
   }
 }
 

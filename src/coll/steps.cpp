@@ -87,8 +87,8 @@ void Steps::exchange(const void* send_buffer, MPI_Count send_count, Datatype& se
     return wait();
   }
   MPI_Status status;
-  const int error = sendrecv(send_buffer, send_count, send_type, to, recv_buffer, recv_count, recv_type, from, tag_,
-                             comm_, Space::collective, &status);
+  const int error = sendrecv(send_buffer, send_count, send_type, to, tag_, recv_buffer, recv_count, recv_type, from,
+                             tag_, comm_, Space::collective, &status);
   if (error != MPI_SUCCESS) [[unlikely]]
     fail(error);
   else

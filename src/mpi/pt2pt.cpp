@@ -164,10 +164,8 @@ int Recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int ta
 
 int Sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
              Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Status* status) {
-  Request* receiving = irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
-  const int sent = wait(isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, Space::user));
-  const int received = wait(receiving, status);
-  return received ? received : sent;
+  return sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user,
+                  status);
 }
 
 int Sendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag, Comm& comm,

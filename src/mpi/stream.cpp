@@ -110,7 +110,7 @@ int Stream_recv(void* buf, MPI_Count count, Datatype& datatype, int source, int 
   StreamUse use;
   Comm* pair = nullptr;
   if (const int code = choose_receive(comm, from, to, source, "MPIX_Stream_recv", use, &pair)) return code;
-  return wait(irecv(buf, count, datatype, source, tag, *pair), status);
+  return recv(buf, count, datatype, source, tag, *pair, status);
 }
 
 int Stream_irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, int from, int to,

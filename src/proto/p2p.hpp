@@ -64,13 +64,14 @@ void free_request(Request* request, VciGuard& guard) noexcept;
 
 /// Blocking forms. Return the error code.
 int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+/// A message that is here already is taken without a request.
 int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
          MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
-/// MPI_Recv: in the user's space; a message that is here already is taken without a request.
+/// The same in the user's space: MPI_Recv.
 int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, MPI_Status* status) noexcept;
-int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer,
-             MPI_Count recv_count, Datatype& recv_type, int from, int tag, Comm& comm, Space space,
-             MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, int send_tag,
+             void* recv_buffer, MPI_Count recv_count, Datatype& recv_type, int from, int recv_tag, Comm& comm,
+             Space space, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 
 /// A request that the library completes itself (collective schedules, generalized requests): allocated from the pool of `vci`.
 /// \pre the VCI is held.

@@ -193,12 +193,12 @@ inline bool may_come_from_here(const Vci& vci, const Comm& comm, int source) noe
 /// another core, less where cores are scarce.
 unsigned first_looks() noexcept { return 4 * Waiter::foreign_after.load(std::memory_order_relaxed); }
 
-}  // namespace
-
-int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
-  if (source == MPI_PROC_NULL || (comm.routing && comm.routing->spread)) [[unlikely]]
-    return wait(irecv(buffer, count, type, source, tag, comm), status);
-  const match::Pattern pattern{own_context(comm, Space::user), source, tag};
+template <Space space>
+inline int receive_now(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,
+                       MPI_Status* status) noexcept {
+  if (source == MPI_PROC_NULL || (space == Space::user && comm.routing && comm.routing->spread)) [[unlikely]]
+    return wait(irecv(buffer, count, type, source, tag, comm, space), status);
+  const match::Pattern pattern{own_context(comm, space), source, tag};
   const std::uint64_t capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
   Vci& vci = home_vci(comm);
   Request* request;
@@ -218,7 +218,7 @@ int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Com
         break;
       }
       if (looked || message || vci.has_work()) {
-        request = receive<Space::user>(guard, buffer, count, type, source, tag, comm);
+        request = receive<space>(guard, buffer, count, type, source, tag, comm);
         if (vci.ring.pending() && progress(guard, request)) {  // it may be among the next in the ring
           reaped = reap(guard, *request, status);
           around = look_around(vci);
@@ -232,6 +232,39 @@ int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Com
   if (around) [[unlikely]]
     progress_all();
   return reaped ? MPI_SUCCESS : wait(request, status);
+}
+
+}  // namespace
+
+int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+  return receive_now<Space::user>(buffer, count, type, source, tag, comm, status);
+}
+
+int recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, Space space,
+         MPI_Status* status) noexcept {
+  if (space == Space::user) return recv(buffer, count, type, source, tag, comm, status);
+  return receive_now<Space::collective>(buffer, count, type, source, tag, comm, status);
+}
+
+int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, int send_tag,
+             void* recv_buffer, MPI_Count recv_count, Datatype& recv_type, int from, int recv_tag, Comm& comm,
+             Space space, MPI_Status* status) noexcept {
+  // A short message leaves at once, mostly, and then what comes may be taken without a request. A long one, or one to
+  // the own process, finds its receive posted.
+  const bool first = to != MPI_PROC_NULL && comm.address(to).process != runtime.self &&
+                     static_cast<std::uint64_t>(send_count) * static_cast<std::uint64_t>(send_type.size) <=
+                         proto::limits.eager.load(std::memory_order_relaxed);
+  Request* sending = nullptr;
+  if (first) {
+    sending = isend(send_buffer, send_count, send_type, to, send_tag, comm, space);
+    if (sending == completed_request()) [[likely]]
+      return recv(recv_buffer, recv_count, recv_type, from, recv_tag, comm, space, status);
+  }
+  Request* receiving = irecv(recv_buffer, recv_count, recv_type, from, recv_tag, comm, space);
+  if (!first) sending = isend(send_buffer, send_count, send_type, to, send_tag, comm, space);
+  const int sent = wait(sending);
+  const int received = wait(receiving, status);
+  return received ? received : sent;
 }
 
 }  // namespace heddle

@@ -176,20 +176,6 @@ int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag,
   return wait(isend(buffer, count, type, peer, tag, comm, space));
 }
 
-int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
-         MPI_Status* status) noexcept {
-  return wait(irecv(buffer, count, type, peer, tag, comm, space), status);
-}
-
-int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, void* recv_buffer,
-             MPI_Count recv_count, Datatype& recv_type, int from, int tag, Comm& comm, Space space,
-             MPI_Status* status) noexcept {
-  Request* receive = irecv(recv_buffer, recv_count, recv_type, from, tag, comm, space);
-  const int sent = wait(isend(send_buffer, send_count, send_type, to, tag, comm, space));
-  const int received = wait(receive, status);
-  return received ? received : sent;
-}
-
 bool cancel_receive(Request& receive) noexcept {
   VciGuard guard(*receive.vci);
   if (receive.is_done() || !receive.bin) return false;
