@@ -30,7 +30,7 @@ HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
 
 constexpr std::size_t largest_name = sizeof(sockaddr_in6);
 constexpr std::size_t beside_reads = 4 << 10;  ///< bytes taken beyond those that a read has asked for, while one is under way
-constexpr unsigned looks_between_rounds = 16;  ///< at the one connection there is, before the listener is looked at too
+constexpr unsigned looks_between_rounds = 16;  ///< at one connection, before the others and the listener are looked at too
 constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< of packets that leave with a call
 constexpr unsigned hot_misses = 4;             ///< after which a connection among several is not looked at first any more
 
@@ -678,9 +678,10 @@ int Context::poll(wire::Event* events, int n) noexcept {
       hot_ = nullptr;
     }
   }
-  // One connection is looked at by itself; several, by asking the kernel which of them have something.
-  ++looks_;
-  if (found < n && (!hot_ || (living_ > 1 && !came) || looks_ % looks_between_rounds == 0)) look_at_all(events, n, found);
+  // One connection is looked at by itself; several, by asking the kernel which of them have something. Now and then also when there is
+  // enough in hand: a peer that sends without pause must not keep the others from being heard.
+  const bool round = ++looks_ % looks_between_rounds == 0;
+  if (round || (found < n && (!hot_ || (living_ > 1 && !came)))) look_at_all(events, n, found);
   while (found < n && !done_.empty()) {
     events[found++] = done_.front();
     done_.pop_front();

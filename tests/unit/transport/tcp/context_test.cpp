@@ -303,6 +303,36 @@ TEST_F(TcpContext, a_peer_that_is_gone_fails_what_was_posted_to_it) {
   EXPECT_EQ(a.failed[1], &operations[2]);
 }
 
+TEST_F(TcpContext, a_peer_that_sends_without_pause_does_not_keep_another_from_being_heard) {
+  Side flooded, flood, other;
+  const wire::Address to = flood.context.insert(flooded.context.name()), from_other = other.context.insert(flooded.context.name());
+  const auto small = pattern(40, 1), rare = pattern(24, 2);
+  wire::Operation operation;
+  operation.kind = wire::Operation::Kind::send;
+  std::vector<wire::Operation> operations(100'000);
+  std::size_t next = 0;
+  const auto more = [&] {  // always more than one look takes
+    while (next < operations.size() - 200 && next < flooded.messages.size() + 4000) {
+      operations[next].kind = wire::Operation::Kind::send;
+      flood.context.send(to, small.data(), small.size(), nullptr, operations[next++]);
+    }
+    flood.look();
+  };
+  ASSERT_NE(other.context.send(from_other, rare.data(), rare.size(), nullptr, operation), -EAGAIN);
+  ASSERT_TRUE(until(flooded, other, [&] { return flooded.messages.size() == 1; }));  // it is connected
+  flooded.messages.clear();
+  more();
+  ASSERT_TRUE(until(flooded, flood, [&] { return flooded.messages.size() > 500; }));
+  other.context.send(from_other, rare.data(), rare.size(), nullptr, operation);
+  const auto heard = [&] { return std::find(flooded.messages.begin(), flooded.messages.end(), rare) != flooded.messages.end(); };
+  int looks = 0;
+  for (; looks < 2000 && !heard(); ++looks) {
+    more();
+    flooded.look();
+  }
+  EXPECT_LT(looks, 200);
+}
+
 TEST_F(TcpContext, its_descriptor_tells_sleepers_of_messages_and_of_room_to_send) {
   Side a, b;
   const auto bytes = pattern(largest, 1);
