@@ -2,9 +2,12 @@
 """Ending a job: exit codes, signals, aborts and deaths, and that nothing is left behind."""
 import os
 import re
+import subprocess
+import tempfile
+import time
 import unittest
 
-from launch import CLIENT, LaunchTest, MPIEXEC, Running, is_alive, mpiexec, signal, state_of, wait_until
+from launch import CLIENT, LONG, LaunchTest, MPIEXEC, Running, clean_environment, is_alive, mpiexec, signal, state_of, wait_until
 
 
 class ExitCodes(LaunchTest):
@@ -119,6 +122,36 @@ class Deaths(LaunchTest):
         done = self.fails(124, r"longer than 0\.3 s \(--timeout\), ranks 0,2-3 still running; ending the job",
                           "-timeout", 0.3, "-n", 4, "sh", "-c", "[ $PMI_RANK = 1 ] || exec sleep 1000")
         self.assertEqual(done.out, "")
+
+    def test_a_reader_that_stands_still_does_not_keep_a_job_from_being_ended(self):
+        for option, out in (([], 1), (["-l"], 1), (["-l"], 2)):
+            reading, writing = os.pipe()
+            with tempfile.TemporaryDirectory() as folder:
+                job = subprocess.Popen([MPIEXEC, *option, "-timeout", "2", "-n", "2", "bash", "-c",
+                                        f"echo $$ > {folder}/$PMI_RANK; exec yes >&{out}"],
+                                       stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, env=clean_environment())
+                os.close(writing)
+                files = [os.path.join(folder, rank) for rank in "01"]
+                wait_until(lambda: all(os.path.exists(file) and os.path.getsize(file) for file in files), "the ranks start")
+                ranks = [int(open(file, encoding="ascii").read()) for file in files]
+            wait_until(lambda: not any(is_alive(pid) for pid in ranks), "the ranks end though nobody reads")
+            with os.fdopen(reading, "rb") as reader:
+                text = reader.read()
+            self.assertEqual(job.wait(LONG), 124)
+            self.assertIn(b"longer than 2 s", text)
+
+    def test_an_interrupt_ends_a_launcher_whose_reader_stands_still(self):
+        reading, writing = os.pipe()
+        job = subprocess.Popen([MPIEXEC, "-timeout", "0.5", "-n", "1", "yes"], stdin=subprocess.DEVNULL, stdout=writing, stderr=writing,
+                               env=clean_environment())
+        os.close(writing)
+        time.sleep(1.5)
+        end = time.monotonic() + LONG
+        while job.poll() is None and time.monotonic() < end:  # the first ones may come before the ranks are gone
+            job.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+        self.assertEqual(job.wait(1), -signal.SIGTERM)
+        os.close(reading)
 
     def test_a_job_that_keeps_the_time_limit_is_not_disturbed(self):
         self.succeeds("-timeout", 1000, "-n", 2, CLIENT, "exchange", 10)

@@ -229,7 +229,7 @@ void Launcher::flush_output() {
       }
     }
   };
-  if (!options_.label_output) return;
+  if (!options_.label_output) return error_.write_some();
   flush(output_, own_output_watched_, Source::own_output, 0);
   flush(error_, own_error_watched_, Source::own_error, 1);
 }

@@ -95,9 +95,11 @@ class Launcher {
   void on_abort(int rank, int code, const std::string& message);
   void on_deadlines();
   void on_timeout();
+  void tell(const std::string& text);
   void end_job(int exit_code, const std::string& why);
   void kill_everything();
   void signal_ranks(int signal);
+  void stop_listening_to_signals();
   void clean_up();
   void remove_names() const;
   std::string list_running() const;

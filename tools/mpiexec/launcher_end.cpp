@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,13 +75,18 @@ void Launcher::on_abort(int rank, int code, const std::string& message) {
                                                             message.empty() ? "" : ": ", message));
 }
 
+/// Says something while ranks run. A reader that stands still (a pager) must not keep the job from being ended: what it does not take now
+/// waits behind the ranks' labelled lines, at the latest until the end.
+void Launcher::tell(const std::string& text) {
+  error_.add("mpiexec: " + text + "\n");
+  error_.write_some();
+}
+
 void Launcher::end_job(int exit_code, const std::string& why) {
   if (ending_) return;
   ending_ = true;
   if (exit_code_ == 0) exit_code_ = exit_code;
-  const bool others = running_ > 0;
-  error_.write_all();
-  say(why + (others ? "; ending the job" : ""));
+  tell(why + (running_ > 0 ? "; ending the job" : ""));
   signal_ranks(SIGTERM);
   signal_ranks(SIGCONT);  // a stopped process would not notice
   kill_at_ = Clock::now() + time_to_leave;
@@ -105,14 +111,14 @@ void Launcher::on_deadlines() {
   if (timeout_at_ && now >= *timeout_at_) on_timeout();
   if (kill_at_ && now >= *kill_at_) kill_everything();
   if (give_up_at_ && now >= *give_up_at_) {
-    say(fmt::format("{} cannot be killed: stuck in the kernel (a dead file system or device?)", list_running()));
+    tell(fmt::format("{} cannot be killed: stuck in the kernel (a dead file system or device?)", list_running()));
     running_ = 0;
   }
   if (hint_at_ && now >= *hint_at_) {
     hint_at_.reset();
     if (running_ > 0 && !ending_ && !options_.quiet)
-      say(fmt::format("SIG{} was passed on, {} still running; once more to kill", sigabbrev_np(passed_on_signal_),
-                      list_running()));
+      tell(fmt::format("SIG{} was passed on, {} still running; once more to kill", sigabbrev_np(passed_on_signal_),
+                       list_running()));
   }
 }
 
@@ -128,6 +134,18 @@ std::string Launcher::list_running() const {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
     if (ranks_[rank].running) running.add(static_cast<int>(rank));
   return fmt::format("{} {}", running.count() == 1 ? "rank" : "ranks", running.text());
+}
+
+/// Nobody is left to pass signals on to. What remains, handing on output, lasts as long as its reader likes, and whoever loses patience with
+/// that one may interrupt us.
+void Launcher::stop_listening_to_signals() {
+  signalfd_siginfo late;
+  while (read(signals_, &late, sizeof late) > 0) {
+  }
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT}) sigaddset(&ours, number);
+  sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
 /// All ranks have been collected. Ends what they have started and left, then shows what is left of their output.
@@ -154,6 +172,7 @@ void Launcher::clean_up() {
     const timespec moment{0, 5'000'000};
     sigtimedwait(&child, nullptr, &moment);
   }
+  stop_listening_to_signals();
   for (Rank& rank : ranks_) {
     for (std::size_t which = 0; which < rank.streams.size(); ++which) {
       Stream& stream = rank.streams[which];
