@@ -79,6 +79,9 @@ class RingProducer {
       }
       // Relaxed: the reservation publishes nothing; the stamp does.
       if (control_->tail.compare_exchange_weak(tail, end, std::memory_order_relaxed)) {
+        // The consumer's core has these lines since the last lap. In a stream of small records the exchange above would wait for the
+        // record before to get its line; asked for this early, the lines of several records are on the way at once.
+        own_soon(at(end + lines_ahead));
         for (std::uint64_t i = tail; in_thread_sanitizer && i != end; ++i) taken_back_from_another_process(at(i)->stamp);
         if (skip) [[unlikely]]
           at(tail)->stamp.store(ring_detail::stamp_of(tail, skip | padding_bit), std::memory_order_release);
@@ -98,6 +101,7 @@ class RingProducer {
 
  private:
   friend class RingConsumer;
+  static constexpr std::uint64_t lines_ahead = 4;
   static constexpr std::uint64_t padding_bit = std::uint64_t{1} << (ring_detail::length_bits - 1);
   RingLine* at(std::uint64_t index) const noexcept { return first_ + (index & (lines_ - 1)); }
 
