@@ -103,16 +103,19 @@ void add_unexpected(Text& text, Vci* vci, const WaitSubject& subject) noexcept {
   const auto* first = static_cast<const Unexpected*>(vci->matcher.first_arrival());
   if (!first) return;
   text.add(". Not asked for so far: ");
-  if (vci->matcher.unexpected() > 1)
-    text.add("%zu messages; the first is ", vci->matcher.unexpected());
-  else
-    text.add("a message ");
-  add_message(text, first->key.source, first->key.tag);
-  text.add(", %llu bytes", static_cast<unsigned long long>(first->bytes));
+  if (vci->matcher.unexpected() > 1) text.add("%zu messages; the first is ", vci->matcher.unexpected());
+  constexpr auto collective = static_cast<std::uint64_t>(Space::collective);
+  if (first->key.context & collective) {  // its tag and size are the library's, and would only puzzle
+    text.add("a part of a collective operation from rank %d", first->key.source);
+  } else {
+    if (vci->matcher.unexpected() == 1) text.add("a message ");
+    add_message(text, first->key.source, first->key.tag);
+    text.add(", %llu bytes", static_cast<unsigned long long>(first->bytes));
+  }
   const Comm* comm = subject.request ? subject.request->comm : subject.comm;
   if (comm && !comm->is(Kind::freed))
-    text.add(first->key.context == own_context(*comm, Space::user) ? ", on the same communicator"
-                                                                   : ", on another communicator");
+    text.add((first->key.context & ~collective) == own_context(*comm, Space::user) ? ", on the same communicator"
+                                                                                   : ", on another communicator");
 }
 
 }  // namespace
