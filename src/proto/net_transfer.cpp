@@ -15,7 +15,7 @@ namespace heddle::net {
 namespace {
 
 HEDDLE_PARAM_SIZE(piece_size, "HEDDLE_NET_PIECE", 1 << 20, "bytes of each read when a large message is fetched over the network");
-HEDDLE_PARAM_INT(piece_depth, "HEDDLE_NET_DEPTH", 4, "how many of these reads of one message are under way at a time");
+HEDDLE_PARAM_INT(piece_depth, "HEDDLE_NET_DEPTH", 4, "how many reads of HEDDLE_NET_PIECE bytes are under way at a time for each message");
 
 constexpr std::uint32_t stream_frames = 16;  ///< unfinished writes to one peer, above which a stream waits
 
