@@ -62,7 +62,8 @@ def errors(f: Function) -> List[str]:
         if kind in ("COMM", "TYPE", "CTYPE", "OP", "GROUP", "INFO", "ERRHANDLER", "SESSION", "WIN", "FILE"):
             handle = HANDLES[kind][0]
             name = {"MPI_Datatype": "TYPE"}.get(handle, handle[4:].upper())
-            add(f"MPI_ERR_{name}", f"{p.name} is null, was freed, or is not what it should be."
+            null = "" if p.optional and kind not in ("TYPE", "CTYPE") else "is null, "
+            add(f"MPI_ERR_{name}", f"{p.name} {null}was freed, or is not what it should be."
                 + (" A datatype must have been committed." if kind == "CTYPE" else ""))
         elif kind in ("COUNT", "LENGTH", "ACOUNT"):
             add("MPI_ERR_ARG" if kind == "LENGTH" and "count" not in p.name else "MPI_ERR_COUNT", f"{p.name} is negative.")
