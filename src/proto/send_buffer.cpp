@@ -53,8 +53,12 @@ void SendBuffer::flush() noexcept {
 }
 
 int SendBuffer::detach(void* base_address, MPI_Count* size) noexcept {
-  flush();
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  while (busy()) {  // again, when another thread put a message in meanwhile
+    lock.unlock();
+    flush();
+    lock.lock();
+  }
   if (!attached_) return error(MPI_ERR_BUFFER, "no buffer is attached");
   void* base = base_;
   std::memcpy(base_address, &base, sizeof base);
