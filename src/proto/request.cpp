@@ -10,11 +10,13 @@ namespace heddle {
 
 namespace {
 
-/// Sends whose request the user gave back before they were complete: MPI_Finalize waits for them. Relaxed: the waiter
-/// makes progress itself, under the VCIs' locks.
+/// Operations that send (among them MPI_Isendrecv) whose request the user gave back before they were complete: MPI_Finalize waits
+/// for them. Relaxed: the waiter makes progress itself, under the VCIs' locks.
 std::atomic<std::int64_t> freed_sends{0};
 
-bool is_send(const Request& r) noexcept { return r.type == Request::Type::send || r.type == Request::Type::persistent_send; }
+bool sends(const Request& r) noexcept {
+  return r.type == Request::Type::send || r.type == Request::Type::persistent_send || r.type == Request::Type::collective;
+}
 
 /// Gives a request's memory back.
 void recycle(Request& r) noexcept {
@@ -44,7 +46,7 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
   }
   if (r.continuation) queue_continuation(guard, r);
   if (r.user_freed) [[unlikely]] {
-    if (is_send(r)) freed_sends.fetch_sub(1, std::memory_order_relaxed);
+    if (sends(r)) freed_sends.fetch_sub(1, std::memory_order_relaxed);
     return recycle(r);
   }
   r.state.store(Request::done_bit | Request::special_bit, std::memory_order_release);  // pairs with is_done
@@ -80,7 +82,7 @@ void release_by_user(Request& r) noexcept {
     VciGuard guard(*r.vci);
     if (!r.is_done()) {
       r.special = r.user_freed = true;
-      if (is_send(r)) freed_sends.fetch_add(1, std::memory_order_relaxed);
+      if (sends(r)) freed_sends.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }
