@@ -85,6 +85,7 @@ void append(Vci& vci, shm::Peer& peer, shm::Port& port, const Outgoing& item) no
   queue.tail = outgoing;
   // Release: a thread ordered after us that sees the count goes behind this record.
   vci.backlogged.fetch_add(1, std::memory_order_release);
+  leave_work(vci);
 }
 
 bool is_waiting(Vci& vci, shm::Port& port) noexcept {

@@ -57,6 +57,7 @@ void link(Vci& vci, Transfer& t) noexcept {
     first->link.prev = &t;
   }
   vci.moving.fetch_add(1, std::memory_order_relaxed);
+  leave_work(vci);
 }
 
 void unlink(Vci& vci, Transfer& t) noexcept {

@@ -8,6 +8,7 @@
 #include "sys/topology.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/protocol.hpp"
+#include "vci/wait.hpp"
 
 namespace heddle {
 
@@ -104,10 +105,12 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept {
   if (vci.ready_tail) vci.ready_tail->next = &request; else vci.ready_head = &request;
   vci.ready_tail = &request;
   vci.moving.fetch_add(1, std::memory_order_relaxed);
+  leave_work(vci);
 }
 
 bool progress(VciGuard& guard, const Request* awaited) noexcept {
   Vci& vci = guard.vci();
+  vci.stepping = true;
   bool worked = proto::take_records(guard, records_per_step, awaited);
   const bool network = vci.net.load(std::memory_order_relaxed);
   if (network) worked |= proto::poll_network(guard, worked);
@@ -131,6 +134,7 @@ bool progress(VciGuard& guard, const Request* awaited) noexcept {
     worked = true;
   }
   if (network) worked |= proto::flush_network(guard);
+  vci.stepping = false;
   return worked;
 }
 
@@ -139,6 +143,12 @@ bool has_backlog() noexcept {
   for_each_vci([&](Vci& vci) {
     found = found || vci.backlogged.load(std::memory_order_relaxed) || vci.moving.load(std::memory_order_relaxed);
   });
+  return found;
+}
+
+bool has_arrivals() noexcept {
+  bool found = false;
+  for_each_vci([&](Vci& vci) { found = found || vci.ring.pending(); });
   return found;
 }
 

@@ -134,6 +134,7 @@ class Vci {
   proto::Unexpected* spare = nullptr;  ///< nodes of small unexpected messages, to be used again
   unsigned spares = 0;
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
+  bool stepping = false;               ///< inside `progress`; see leave_work
 
   /// A hint, without the lock: there is something for `progress` to do.
   [[nodiscard]] bool has_work() const noexcept {
@@ -183,6 +184,8 @@ void for_each_vci(Visit&& visit) noexcept;
 
 /// True when some VCI has records that a full ring refused, or a stream that waits for room.
 bool has_backlog() noexcept;
+/// True when some VCI's ring has a record. After a round on all VCIs that took none: a thread that holds the VCI kept it from that.
+bool has_arrivals() noexcept;
 
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 inline bool poll(Vci& vci) noexcept {

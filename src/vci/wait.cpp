@@ -172,9 +172,10 @@ std::uint32_t Waiter::announce(Vci* vci) noexcept {
 
 bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   if (hang_report.value() > 0) [[unlikely]] watch(vci);
-  // Nobody rings when a full ring drains, so with refused records we look again soon. Without the barrier a sender may miss the
+  // Nobody rings when a full ring drains, so with refused records we look again soon. So we do when a record is there that the last look
+  // could not take because another thread holds its VCI: that one may let go of it and leave. Without the barrier a sender may miss the
   // announcement: then every millisecond. Otherwise once a second, for a launcher that died without a signal.
-  long limit = has_backlog() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
+  long limit = has_backlog() || has_arrivals() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
   if (guard_ && calm_ && limit > 1'000'000) limit = 1'000'000;
   // Before the sleep, not after it: whoever is woken is waited for.
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
@@ -213,6 +214,11 @@ void Waiter::leave() noexcept {
 }
 
 void detail::wake_slowly(Vci& vci) noexcept { ring_own(shm::doorbell_bits(vci.index), INT_MAX); }
+
+void detail::rouse(const Vci& vci) noexcept {
+  // Relaxed, as in ring_doorbell: the sleeper's barrier comes between its announcement and its last look.
+  if (shm::header->doorbell.asleep.load(std::memory_order_relaxed) >> vci.index & 1) ring_own(shm::doorbell_bits(vci.index), 1);
+}
 
 void wake_all_sleepers() noexcept {
   if (shm::header->doorbell.asleep.load(std::memory_order_relaxed)) ring_own(shm::all_doorbell_bits, INT_MAX);

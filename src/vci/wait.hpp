@@ -88,6 +88,7 @@ inline void wait_until(Vci* vci, Done&& done, const WaitSubject& subject = {}) n
 namespace detail {
 [[gnu::visibility("hidden")]] alignas(sync::cache_line) extern std::atomic<std::uint32_t> sleepers_everywhere;  ///< that wait for something of any VCI
 void wake_slowly(Vci& vci) noexcept;
+void rouse(const Vci& vci) noexcept;
 }
 /// Wakes this process's own threads that wait for something of this VCI: after completing it.
 inline void wake_sleepers(Vci& vci) noexcept {
@@ -96,6 +97,13 @@ inline void wake_sleepers(Vci& vci) noexcept {
 }
 /// The same for all of them.
 void wake_all_sleepers() noexcept;
+
+/// After leaving work in a VCI, which is held, for later steps: a record that a full ring refused, a large message to move, a continuation.
+/// If a thread sleeps that looks after the VCI (the guard above all), it wakes up for it, because the caller may make no further MPI call
+/// for long. Not for what a step itself leaves: whoever made that come has rung, or is waiting.
+inline void leave_work(const Vci& vci) noexcept {
+  if (runtime.threads && !vci.stepping) detail::rouse(vci);
+}
 
 /// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say.
 void start_waiting(int local_size, int node_cores) noexcept;
