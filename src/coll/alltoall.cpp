@@ -6,7 +6,7 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE(
+HEDDLE_PARAM_SIZE_ALIKE(
     bruck_limit, "HEDDLE_ALLTOALL_BRUCK_LIMIT", 256,
     "Alltoalls of blocks of at most this many bytes go in ceil(log2 ranks) rounds (with 8 ranks and more)");
 HEDDLE_PARAM_SIZE(pairwise_limit, "HEDDLE_ALLTOALL_PAIRWISE_LIMIT", 64 * 1024,

@@ -5,10 +5,10 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE(tree_limit, "HEDDLE_BCAST_TREE_LIMIT", 128 * 1024,
+HEDDLE_PARAM_SIZE_ALIKE(tree_limit, "HEDDLE_BCAST_TREE_LIMIT", 128 * 1024,
                   "Broadcasts of fewer bytes go down a binomial tree, others as a chain of segments or as scatter and "
                   "allgather (with more than two ranks)");
-HEDDLE_PARAM_SIZE(chain_segment, "HEDDLE_BCAST_SEGMENT", 64 * 1024,
+HEDDLE_PARAM_SIZE_ALIKE(chain_segment, "HEDDLE_BCAST_SEGMENT", 64 * 1024,
                   "Bytes of a segment of a broadcast that is passed on from rank to rank");
 
 // Ranks are counted from the root in a tree or chain.

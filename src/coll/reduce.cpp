@@ -4,7 +4,7 @@
 
 namespace heddle::coll {
 
-HEDDLE_PARAM_SIZE(
+HEDDLE_PARAM_SIZE_ALIKE(
     tree_limit, "HEDDLE_REDUCE_TREE_LIMIT", 8 * 1024,
     "Reductions to a root of fewer bytes combine whole vectors along a binomial tree, others cut them up");
 

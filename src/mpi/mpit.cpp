@@ -120,7 +120,9 @@ int T_cvar_get_info(int cvar_index, char* name, int* name_len, int* verbosity, M
   give(enumtype, p->type() == ParamType::boolean ? yes_no : MPI_T_ENUM_NULL);
   give_text(p->help(), desc, desc_len);
   give(bind, static_cast<int>(MPI_T_BIND_NO_OBJECT));
-  give(scope, static_cast<int>(p->type() == ParamType::text ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL));
+  give(scope, static_cast<int>(p->type() == ParamType::text ? MPI_T_SCOPE_READONLY
+                               : p->is_alike()              ? MPI_T_SCOPE_ALL_EQ
+                                                            : MPI_T_SCOPE_LOCAL));
   return MPI_SUCCESS;
 }
 

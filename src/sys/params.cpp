@@ -46,8 +46,8 @@ bool parse_integer(const char* text, bool suffix, std::int64_t& value) {
 }  // namespace
 
 Param::Param(ParamType type, const char* name, std::int64_t fallback, const char* fallback_text,
-             const char* help) noexcept
-    : type_(type), name_(name), fallback_(fallback), value_(fallback), fallback_text_(fallback_text),
+             const char* help, bool alike) noexcept
+    : type_(type), alike_(alike), name_(name), fallback_(fallback), value_(fallback), fallback_text_(fallback_text),
       text_(fallback_text), help_(help), next_(nullptr) {
   if (!list_head) list_tail = &list_head;
   *list_tail = this;

@@ -13,7 +13,8 @@ enum class ParamType : std::uint8_t { boolean, integer, size, text };
 /// Declare with HEDDLE_PARAM_*; read `value()` freely from any thread (a plain load). `size` accepts K, M, G suffixes.
 class Param {
  public:
-  Param(ParamType type, const char* name, std::int64_t fallback, const char* fallback_text, const char* help) noexcept;
+  Param(ParamType type, const char* name, std::int64_t fallback, const char* fallback_text, const char* help,
+        bool alike = false) noexcept;
 
   [[nodiscard]] std::int64_t value() const noexcept { return value_; }
   [[nodiscard]] const char* text() const noexcept { return text_; }
@@ -21,6 +22,7 @@ class Param {
   [[nodiscard]] const char* name() const noexcept { return name_; }
   [[nodiscard]] const char* help() const noexcept { return help_; }
   [[nodiscard]] ParamType type() const noexcept { return type_; }
+  [[nodiscard]] bool is_alike() const noexcept { return alike_; }  ///< ranks with different values do not understand each other
   [[nodiscard]] std::int64_t fallback() const noexcept { return fallback_; }
   [[nodiscard]] const char* fallback_text() const noexcept { return fallback_text_; }
   [[nodiscard]] const Param* next() const noexcept { return next_; }
@@ -30,6 +32,7 @@ class Param {
 
  private:
   ParamType type_;
+  bool alike_;
   bool set_ = false;
   const char* name_;
   std::int64_t fallback_, value_;
@@ -47,5 +50,8 @@ class Param {
   static ::heddle::sys::Param variable { ::heddle::sys::ParamType::boolean, name, fallback, nullptr, help }
 #define HEDDLE_PARAM_SIZE(variable, name, fallback, help) \
   static ::heddle::sys::Param variable { ::heddle::sys::ParamType::size, name, fallback, nullptr, help }
+/// One that must have the same value on all ranks of a job.
+#define HEDDLE_PARAM_SIZE_ALIKE(variable, name, fallback, help) \
+  static ::heddle::sys::Param variable { ::heddle::sys::ParamType::size, name, fallback, nullptr, help, true }
 #define HEDDLE_PARAM_TEXT(variable, name, fallback, help) \
   static ::heddle::sys::Param variable { ::heddle::sys::ParamType::text, name, 0, fallback, help }

@@ -56,6 +56,21 @@ TEST_F(Tool, EveryVariableIsFoundByItsNameAndCanBeRead) {
             MPI_T_ERR_INVALID_INDEX);
 }
 
+TEST_F(Tool, LimitsOfAlgorithmsAreToBeSetAlikeOnAllRanks) {
+  const auto scope_of = [](const char* name) {
+    int index = -1, scope = -1;
+    EXPECT_EQ(MPI_T_cvar_get_index(name, &index), MPI_SUCCESS) << name;
+    EXPECT_EQ(MPI_T_cvar_get_info(index, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &scope),
+              MPI_SUCCESS);
+    return scope;
+  };
+  for (const char* name : {"HEDDLE_BCAST_TREE_LIMIT", "HEDDLE_BCAST_SEGMENT", "HEDDLE_ALLREDUCE_RING_LIMIT",
+                           "HEDDLE_GATHER_TREE_LIMIT"})
+    EXPECT_EQ(scope_of(name), MPI_T_SCOPE_ALL_EQ) << name;
+  EXPECT_EQ(scope_of("HEDDLE_SPIN_US"), MPI_T_SCOPE_LOCAL);
+  EXPECT_EQ(scope_of("HEDDLE_NET"), MPI_T_SCOPE_READONLY);
+}
+
 TEST_F(Tool, AVariableSetBeforeInitKeepsItsValue) {
   int index = -1, elements = 0;
   ASSERT_EQ(MPI_T_cvar_get_index("HEDDLE_CHECK", &index), MPI_SUCCESS);
