@@ -248,6 +248,8 @@ int comm_create(Comm& parent, const Group& group, Comm** out) noexcept {
 
 int comm_create_group(Comm& parent, const Group& group, int tag, Comm** out) noexcept {
   *out = nullptr;
+  // Its members could not reach each other in it: they would wait for messages that the remote group gets.
+  if (parent.inter) return error(MPI_ERR_COMM, "MPI_Comm_create_group needs an intracommunicator; this is an intercommunicator");
   if (const int code = check_subgroup(parent, group)) return code;
   const int rank = own_rank(group, parent);
   if (rank == MPI_UNDEFINED) return MPI_SUCCESS;
