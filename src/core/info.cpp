@@ -31,8 +31,7 @@ int check_key(const char* key) noexcept {
 }
 
 int check_value(const char* key, const char* value) noexcept {
-  if (!value || !*value)
-    return error(MPI_ERR_INFO_VALUE, "the value of key \"%s\" is %s", key, value ? "empty" : "a null pointer");
+  if (!value) return error(MPI_ERR_INFO_VALUE, "the value of key \"%s\" is a null pointer", key);
   if (std::strlen(value) >= MPI_MAX_INFO_VAL)
     return error(MPI_ERR_INFO_VALUE, "the value of key \"%s\" has %zu characters; at most MPI_MAX_INFO_VAL-1 = %d are allowed",
                  key, std::strlen(value), MPI_MAX_INFO_VAL - 1);

@@ -65,7 +65,7 @@ constexpr ClassName class_names[] = {
     {MPI_ERR_FILE, "MPI_ERR_FILE", "invalid file handle"},
     {MPI_ERR_INFO_KEY, "MPI_ERR_INFO_KEY", "info key too long or empty"},
     {MPI_ERR_INFO_NOKEY, "MPI_ERR_INFO_NOKEY", "info key not present"},
-    {MPI_ERR_INFO_VALUE, "MPI_ERR_INFO_VALUE", "info value too long or empty"},
+    {MPI_ERR_INFO_VALUE, "MPI_ERR_INFO_VALUE", "info value too long"},
     {MPI_ERR_INFO, "MPI_ERR_INFO", "invalid info object"},
     {MPI_ERR_IO, "MPI_ERR_IO", "input or output error"},
     {MPI_ERR_KEYVAL, "MPI_ERR_KEYVAL", "invalid key value"},
