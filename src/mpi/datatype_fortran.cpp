@@ -83,14 +83,19 @@ int asked(int value) noexcept { return value == MPI_UNDEFINED ? 0 : value; }
 }  // namespace
 
 int Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
-  static const FortranKind kinds[] = {{6, 37, MPI_REAL4}, {15, 307, MPI_REAL8}, {33, 4931, MPI_REAL16}};
+  // Precision 16 to 18 is what SELECTED_REAL_KIND answers with the x87 kind, 10, in gfortran and LLVM's flang.
+  static const FortranKind kinds[] = {
+      {6, 37, MPI_REAL4}, {15, 307, MPI_REAL8}, {18, 4931, MPI_LONG_DOUBLE}, {33, 4931, MPI_REAL16}};
   if (p == MPI_UNDEFINED && r == MPI_UNDEFINED) return no_kind("real", p, r);
   const MPI_Datatype like = find_kind(kinds, std::size(kinds), asked(p), asked(r));
   return like == MPI_DATATYPE_NULL ? no_kind("real", p, r) : give_f90(MPI_COMBINER_F90_REAL, p, r, like, newtype);
 }
 
 int Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
-  static const FortranKind kinds[] = {{6, 37, MPI_COMPLEX8}, {15, 307, MPI_COMPLEX16}, {33, 4931, MPI_COMPLEX32}};
+  static const FortranKind kinds[] = {{6, 37, MPI_COMPLEX8},
+                                      {15, 307, MPI_COMPLEX16},
+                                      {18, 4931, MPI_C_LONG_DOUBLE_COMPLEX},
+                                      {33, 4931, MPI_COMPLEX32}};
   if (p == MPI_UNDEFINED && r == MPI_UNDEFINED) return no_kind("complex", p, r);
   const MPI_Datatype like = find_kind(kinds, std::size(kinds), asked(p), asked(r));
   return like == MPI_DATATYPE_NULL ? no_kind("complex", p, r) : give_f90(MPI_COMBINER_F90_COMPLEX, p, r, like, newtype);

@@ -188,6 +188,12 @@ int main() {
   CHECK_OK(MPI_Type_create_f90_complex(MPI_UNDEFINED, 200, &t));
   CHECK_OK(MPI_Type_size(t, &size));
   CHECK_EQ(size, 16);
+  if (library_is_heddle() && sizeof(long double) == 16) {  // REAL(10) of gfortran and flang, not REAL(16)
+    CHECK_OK(MPI_Type_create_f90_real(18, MPI_UNDEFINED, &t));
+    long double in = 1.25L, inout = 2.5L;
+    CHECK_OK(MPI_Reduce_local(&in, &inout, 1, t, MPI_SUM));
+    CHECK(inout == 3.75L);
+  }
   for (const auto& [range, bytes] : {std::pair{1, 1}, {4, 2}, {9, 4}, {18, 8}}) {
     CHECK_OK(MPI_Type_create_f90_integer(range, &t));
     CHECK_OK(MPI_Type_size(t, &size));
