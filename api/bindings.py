@@ -205,6 +205,8 @@ class Binding:
                 return f"check::pointer({p.name}, {quoted})"
             if p.kind in ("REQUESTS", "STREAMS"):
                 return f"check::array({p.name}, {p.args[0]}, {quoted})"
+        if p.kind in ("INTS", "TRIPLES") and p.args:
+            return f"check::array({p.name}, {p.args[0]}, {quoted})"
         if p.kind == "BUFFER" and p.args and p.args[0] != "-":
             return f"check::buffer({p.name}, {p.args[0]}, *{p.args[1]}_, {quoted})"
         if p.direction != "in":
@@ -268,7 +270,11 @@ class Binding:
         call = f"mpi::{self.f.implementation}({', '.join(args)})"
         if not self.f.returns_code or "tool" in self.f.flags or "tail" in self.f.flags:
             return f"  return {call};\n"
-        out = [f"  if (const int code = {call}; code != MPI_SUCCESS) {self.fail('code')}"]
+        # No communicator came of it: what the variable held before must not be taken for one.
+        made = next((p.name for p in self.params if p.kind == "COMM" and p.direction == "out"), None)
+        nothing = f"*{made} = MPI_COMM_NULL, " if made else ""
+        out = [f"  if (const int code = {call}; code != MPI_SUCCESS) "
+               f"{self.fail('code').replace('return ', 'return ' + nothing)}"]
         for p in self.params:
             if not self.is_narrowed(p):
                 continue

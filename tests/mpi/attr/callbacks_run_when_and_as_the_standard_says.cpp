@@ -90,7 +90,9 @@ int main() {
 
   // A copy callback that fails makes the duplication fail.
   log_.result = MPI_ERR_IO;
+  copy = comm;
   CHECK_CLASS(MPI_Comm_dup(comm, &copy), MPI_ERR_IO);
+  CHECK(copy == MPI_COMM_NULL);  // not what it was before
   CHECK_CLASS(MPI_Comm_delete_attr(comm, key), MPI_ERR_IO);
   if (!library_is_mpich()) {
     // On one rank only: the others get their communicator.

@@ -86,6 +86,13 @@ int main() {
   if (!library_is_mpich()) CHECK_CLASS(MPI_Group_incl(world, 2, twice, &a), MPI_ERR_RANK);
   CHECK_CLASS(MPI_Group_range_incl(world, 1, none, &a), MPI_ERR_ARG);
   CHECK_CLASS(MPI_Group_size(MPI_GROUP_NULL, &size), MPI_ERR_GROUP);
+  if (library_is_heddle()) {  // others end there
+    CHECK_CLASS(MPI_Group_incl(world, 1, nullptr, &a), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_Group_range_excl(world, 1, nullptr, &a), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_Group_translate_ranks(world, 1, nullptr, world, &size), MPI_ERR_ARG);
+    CHECK_OK(MPI_Group_incl(world, 0, nullptr, &a));
+    CHECK(a == MPI_GROUP_EMPTY);
+  }
   if (!library_is_mpich()) {
     a = world;
     MPI_Comm_group(MPI_COMM_WORLD, &b);

@@ -130,5 +130,9 @@ int main() {
     CHECK_CLASS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &beyond, MPI_UNWEIGHTED, 0, nullptr, MPI_UNWEIGHTED,
                                                MPI_INFO_NULL, 0, &comm),
                 MPI_ERR_RANK);
+  if (library_is_heddle())
+    CHECK_CLASS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, nullptr, MPI_UNWEIGHTED, 0, nullptr, MPI_UNWEIGHTED,
+                                               MPI_INFO_NULL, 0, &comm),
+                MPI_ERR_ARG);
   return finish();
 }

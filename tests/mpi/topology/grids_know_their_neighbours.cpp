@@ -132,7 +132,10 @@ int main() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int too_many[] = {w.size + 1}, negative[] = {-1}, period[] = {0};
   int value = 0;
+  none = MPI_COMM_WORLD;
   CHECK(MPI_Cart_create(MPI_COMM_WORLD, 1, too_many, period, 0, &none) != MPI_SUCCESS);
+  CHECK(none == MPI_COMM_NULL);
+  if (library_is_heddle()) CHECK_CLASS(MPI_Cart_create(MPI_COMM_WORLD, 1, nullptr, period, 0, &none), MPI_ERR_ARG);
   if (!library_is_mpich()) CHECK(MPI_Cart_create(MPI_COMM_WORLD, 1, negative, period, 0, &none) != MPI_SUCCESS);
   CHECK_CLASS(MPI_Cartdim_get(MPI_COMM_WORLD, &value), MPI_ERR_TOPOLOGY);
   CHECK_CLASS(MPI_Graphdims_get(MPI_COMM_WORLD, &value, &value), MPI_ERR_TOPOLOGY);
