@@ -80,6 +80,10 @@ class Slurm:
         with open(self.conf, "w", encoding="ascii") as out:
             out.write(SLURM_CONF.format(first=hosts.names[0], first_address=hosts.addresses[0], folder=self.folder,
                                         nodes=nodes))
+        # Nothing here uses control groups, but slurmd looks for them, and refuses to start in a container without systemd or with
+        # none mounted; the plugin for version 1 does not look before somebody asks.
+        with open(os.path.join(self.folder, "cgroup.conf"), "w", encoding="ascii") as out:
+            out.write("CgroupPlugin=cgroup/v1\n")
         self.env = {"SLURM_CONF": self.conf}
         self.daemons = [self._start(hosts, 0, "slurmctld", "-D", "-i")]
         for i, name in enumerate(hosts.names):

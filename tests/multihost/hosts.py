@@ -184,8 +184,8 @@ class Hosts:
         # nsenter's own child would be in the namespace of processes, too, but when somebody stops and continues everything
         # (another user's benchmark), nsenter may stop itself again because its child still is: a job that hangs.
         # Who enters a namespace of mounts finds itself at its root, which is not ours where we run under another one (chroot):
-        # --root goes to the host's own.
-        return ["nsenter", "--no-fork", "--target", str(self.holders[host][1]), *NAMESPACES, "--root", "--",
+        # --root and --wd go where the host is.
+        return ["nsenter", "--no-fork", "--target", str(self.holders[host][1]), *NAMESPACES, "--root", "--wd", "--",
                 "sh", "-c", 'sh -c "$@"; exit $?', "sh"]
 
     def start(self, host, command, env=None, cwd=None, **options):
