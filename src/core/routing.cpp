@@ -61,6 +61,7 @@ int wanted_lane(Info* info, const Comm* parent) noexcept {
 }
 
 RoutingWish routing_wish(Info* info, const Comm* parent) noexcept {
+  if (parent && parent->streams) info = nullptr;  // a copy has its streams, and they choose
   std::uint64_t made = 0;
   const struct {
     const char* key;
@@ -85,6 +86,7 @@ bool needs_lanes(const RoutingWish& agreed) noexcept {
 }
 
 int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept {
+  if (comm.streams) return MPI_SUCCESS;
   const std::uint64_t asserted = ~agreed.refused & agreed_assertions;
   const bool spread = (asserted & assert_no_any_tag) && (asserted & assert_no_any_source);
   const bool free_sender = asserted & assert_allow_overtaking;

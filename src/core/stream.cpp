@@ -45,13 +45,14 @@ ContextId context_of_place(const StreamTable& table, ContextId context, int plac
   return context + 2 * std::uint64_t{table.step} * unsigned(place);
 }
 
-/// Makes messages on `comm` go to the streams that the ranks have at place `place`; without one, to where `context` says.
-int route_to_place(Comm& comm, const StreamTable& table, ContextId context, int place) noexcept {
+/// Makes messages on `comm` go to the streams that the ranks have at place `place`; without one, to where the table's context says: the
+/// same for a communicator, its duplicates and their pairs.
+int route_to_place(Comm& comm, const StreamTable& table, int place) noexcept {
   std::unique_ptr<std::uint16_t[]> lanes(new (std::nothrow) std::uint16_t[std::size_t(comm.size)]);
   if (!lanes) return out_of_memory();
   for (int r = 0; r < comm.size; ++r) {
     const std::uint16_t given = table.lanes[std::size_t(r) * std::size_t(table.most) + std::size_t(place)];
-    lanes[r] = given != no_lane ? given : comm.group->address(r, context_of_place(table, context, place)).vci;
+    lanes[r] = given != no_lane ? given : comm.group->address(r, context_of_place(table, table.context, place)).vci;
   }
   return set_lanes(comm, std::move(lanes));
 }
@@ -74,7 +75,7 @@ Comm* make_pair(Comm& comm, int here, int there) noexcept {
   const StreamTable& table = *comm.streams->table;
   Comm* pair = make_comm(context_of_place(table, comm.context, there), retain_group(comm.group), comm.rank);
   if (!pair) return nullptr;
-  if (route_to_place(*pair, table, comm.context, there)) return release_comm(pair), nullptr;
+  if (route_to_place(*pair, table, there)) return release_comm(pair), nullptr;
   if (const Stream* stream = table.own[std::size_t(here)]) pair->vci = stream->lane;
   pair->stands_for = &comm;
   return pair;
@@ -145,6 +146,7 @@ int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** o
   ContextId id = parent.rank == 0 ? new_context_id(table->width()) : 0;
   if (const int code = coll::bcast(&id, sizeof id, bytes, 0, parent)) return code;
   if (!id) return out_of_contexts();
+  table->context = id;
 
   table->own.reset(new (std::nothrow) Stream*[std::size_t(count)]());
   if (!table->own) return out_of_memory();
@@ -155,7 +157,7 @@ int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** o
   }
   Comm* made = nullptr;
   if (const int code = make_child(parent, id, retain_group(parent.group), &made)) return code;
-  int code = route_to_place(*made, *table, id, 0);
+  int code = route_to_place(*made, *table, 0);
   if (!code && !attach(*made, table.release())) code = out_of_memory();
   if (code) release_comm(made);
   else *out = made;
@@ -164,7 +166,7 @@ int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** o
 
 bool copy_streams(Comm& twin, const Comm& parent) noexcept {
   StreamTable* table = parent.streams->table;
-  if (route_to_place(twin, *table, parent.context, 0)) return false;
+  if (route_to_place(twin, *table, 0)) return false;
   table->references.fetch_add(1, std::memory_order_relaxed);
   return attach(twin, table);
 }

@@ -41,6 +41,7 @@ struct StreamTable {
   std::unique_ptr<int[]> counts;                 ///< by rank
   std::unique_ptr<std::uint16_t[]> lanes;        ///< by rank, then by place: `most` for each
   std::uint32_t step = 1;                        ///< message spaces of each place
+  ContextId context = 0;                         ///< of the first communicator that has it: where ranks without a stream receive follows from it
 
   StreamTable() = default;
   [[nodiscard]] std::uint32_t width() const noexcept { return step * static_cast<std::uint32_t>(most); }
