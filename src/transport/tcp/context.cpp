@@ -259,19 +259,24 @@ bool Context::part_with(Connection& connection) noexcept {
   if (!connection.peer || connection.peer->out == &connection || connection.peer->offered == &connection || connection.begin != connection.end ||
       connection.landing_left || connection.skip)
     return false;
+  end(connection);
+  return true;
+}
+
+/// Closes the socket, for child processes that have inherited it as well: left to them it would go on waking us, for a connection that is
+/// no more, and the peer would not learn of its end.
+void Context::end(Connection& connection) noexcept {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
+  shutdown(connection.fd, SHUT_RDWR);
   ::close(connection.fd);
   connection.fd = -1;
   --living_;
   if (hot_ == &connection) hot_ = nullptr;
-  return true;
 }
 
 void Context::break_off(Connection& connection, int error) noexcept {
   if (connection.fd < 0) return;
-  ::close(connection.fd);  // epoll forgets it with that
-  connection.fd = -1;
-  --living_;
-  if (hot_ == &connection) hot_ = nullptr;
+  end(connection);
   if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
   while (Packet* packet = connection.head) {
     connection.head = packet->next;

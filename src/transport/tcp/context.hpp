@@ -80,6 +80,7 @@ class Context final : public wire::Context {
   bool part_with(Connection& connection) noexcept;
   void answer(Connection& connection, std::uint64_t id, const std::byte* request) noexcept;
   void end_read(std::size_t slot, int error) noexcept;
+  void end(Connection& connection) noexcept;
   void break_off(Connection& connection, int error) noexcept;
   void tidy() noexcept;
   void want_writable(Connection& connection, bool wanted) noexcept;

@@ -4,8 +4,10 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -166,6 +168,29 @@ TEST_F(TcpContext, of_two_connections_between_two_contexts_one_is_closed) {
     ASSERT_TRUE(until(a, b, [&] { return a.messages.size() == 21 && b.messages.size() == 21; }));
     EXPECT_TRUE(a.failed.empty() && b.failed.empty());
   }
+}
+
+TEST_F(TcpContext, a_closed_connection_that_a_child_process_has_inherited_wakes_nobody) {
+  const int before = open_sockets();
+  Side a, b;
+  wire::Operation operations[2];
+  for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
+  const auto bytes = pattern(64, 1);
+  a.context.send(a.context.insert(b.context.name()), bytes.data(), bytes.size(), nullptr, operations[0]);
+  b.context.send(b.context.insert(a.context.name()), bytes.data(), bytes.size(), nullptr, operations[1]);
+  ASSERT_TRUE(until(a, b, [&] { return open_sockets() == before + 6; })) << "two connections, and two that listen";
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  EXPECT_TRUE(until(a, b, [&] { return open_sockets() == before + 4 && a.messages.size() == 1 && b.messages.size() == 1; }));
+  for (int i = 0; i < 100; ++i) a.look(), b.look();
+  EXPECT_TRUE(a.context.may_sleep() && b.context.may_sleep());
+  pollfd both[2] = {{a.context.wait_fd(), POLLIN, 0}, {b.context.wait_fd(), POLLIN, 0}};
+  EXPECT_EQ(::poll(both, 2, 100), 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_F(TcpContext, messages_between_the_answers_to_reads_arrive_whole) {
