@@ -21,6 +21,9 @@
 #include "vci/wait.hpp"
 
 namespace heddle::net {
+
+std::atomic<std::uint32_t> ticks{0};
+
 namespace {
 
 HEDDLE_PARAM_INT(gather_us, "HEDDLE_NET_GATHER_US", 100, "microseconds after which gathered messages leave though their sender does not call MPI");
@@ -54,6 +57,7 @@ std::int64_t now_ns() noexcept {
 }
 
 void tick_all() noexcept {
+  ticks.fetch_add(1, std::memory_order_relaxed);
   for_each_vci([](Vci& vci) {
     Net* net = vci.net.load(std::memory_order_acquire);
     if (!net) return;

@@ -249,17 +249,21 @@ void for_each_net(Action&& action) noexcept {
 }  // namespace
 
 namespace {
-std::int64_t seconds() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec;
+std::uint32_t finish_began = 0;  // as `ticks`
+constexpr std::uint32_t finish_patience = 20;       ///< seconds, at the least, for what has not left this process
+constexpr std::uint32_t last_word_patience = 3;     ///< seconds for a peer's last word, where nobody says whether the peer is still there
+
+/// Whether nothing more is to be expected of a peer that has not confirmed everything. Who closed its socket before it read our last word resets
+/// the connection, and with it its own last word to us is lost.
+bool is_over(const Link& link, std::uint32_t waited) noexcept {
+  const wire::Context& context = link.net->context;
+  return context.tells_departures() ? link.address != wire::no_address && context.has_left(link.address) : waited > last_word_patience;
 }
-std::int64_t finish_began = 0;
 }  // namespace
 
 void begin_finish() noexcept {
   if (!active()) return;
-  finish_began = seconds();
+  finish_began = ticks.load(std::memory_order_relaxed);
   for_each_net([](VciGuard& guard, Net& net) {
     std::vector<Link*> links;
     for (auto& entry : net.links) links.push_back(entry.second.get());
@@ -271,16 +275,16 @@ void begin_finish() noexcept {
 
 bool finished() noexcept {
   if (!active()) return true;
-  // A peer that closed its socket before it read our last word resets the connection, and with it its own last word to us is lost.
-  // What has left this process is delivered by the kernel, so waiting for the confirmation ends; a frame that has not left gets longer.
-  const std::int64_t waited = seconds() - finish_began;
-  if (waited > 20) return true;
+  // Until then: when this process goes, what it has sent can be lost though it is in the peer's kernel, if the peer says something first.
+  // Seconds of this process, not of the clock: after a stop of the whole job a peer that would answer at once must not count as silent.
+  const std::uint32_t waited = ticks.load(std::memory_order_relaxed) - finish_began;
+  if (waited > finish_patience && waited > patience()) return true;
   bool all = true;
   for_each_net([&](VciGuard&, Net& net) {
     if (!net.dirty.empty() || net.under_way) all = false;
     for (const auto& entry : net.links) {
       const Link& link = *entry.second;
-      if (link.head || link.open || (link.sent > link.acked && !link.peer_closing && waited <= 3)) all = false;
+      if (link.head || link.open || (link.sent > link.acked && !link.peer_closing && !is_over(link, waited))) all = false;
     }
   });
   return all;

@@ -122,6 +122,9 @@ bool issue_reads(VciGuard& guard, Net& net) noexcept;
 /// when one gives none for HEDDLE_NET_TIMEOUT.
 void tick(VciGuard& guard, Net& net) noexcept;
 
+/// The helper's ticks so far: seconds in which this process ran. Relaxed: a count that orders nothing.
+extern std::atomic<std::uint32_t> ticks;
+
 /// Ends the job: the peer cannot be reached any more.
 [[noreturn]] void lost(const Link& link, const char* doing, int error) noexcept;
 

@@ -79,6 +79,9 @@ class Context {
   /// Before sleeping on `wait_fd` this must have said true.
   virtual bool may_sleep() noexcept = 0;
 
+  /// Whether the peer has closed its end. Known only where `tells_departures`.
+  [[nodiscard]] virtual bool has_left(Address) const noexcept { return false; }
+
   /// This end's address, for `insert` at the other end.
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
   /// Whether `send_parts` works here.
@@ -86,6 +89,7 @@ class Context {
   /// Whether local memory must be registered too.
   [[nodiscard]] bool registers_local() const noexcept { return registers_local_; }
   [[nodiscard]] bool reads() const noexcept { return reads_; }
+  [[nodiscard]] bool tells_departures() const noexcept { return tells_departures_; }
   [[nodiscard]] std::size_t largest_read() const noexcept { return largest_read_; }
   /// A descriptor that is readable when `poll` has something, -1 when there is none.
   [[nodiscard]] int wait_fd() const noexcept { return wait_fd_; }
@@ -94,7 +98,7 @@ class Context {
 
  protected:
   std::string name_;
-  bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false;
+  bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false, tells_departures_ = false;
   std::size_t largest_read_ = 0;
   int wait_fd_ = -1;
 };

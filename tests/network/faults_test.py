@@ -12,7 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../launch"))
-from launch import BUILD, LaunchTest, LONG, Running, clean_environment, mpiexec  # noqa: E402
+from launch import BUILD, LaunchTest, LONG, Running, clean_environment, mpiexec, state_of, wait_until  # noqa: E402
 
 RANKS = os.path.join(BUILD, "tests/network/ranks")
 STRANGER = os.path.join(BUILD, "tests/network/stranger")
@@ -89,6 +89,16 @@ class Faults(LaunchTest):
         self.assertNotEqual(job.process.wait(LONG), 0)
         self.assertRegex(job.error_text(), r"rank 1 has not confirmed for 3 s what was sent to it")
         self.assertLess(time.monotonic() - started, 40)
+
+    @unittest.skipIf(PROVIDER, "libfabric does not tell who has left")
+    def test_who_leaves_waits_for_a_peer_that_stands_still_and_nothing_is_lost(self):
+        job = self.start(2, "leave")
+        peer = self.ranks_of(job)[1]
+        wait_until(lambda: state_of(peer) == "T", "rank 1 stops")
+        self.assertEqual(job.process.stdout.readline(), b"done\n")  # of rank 0, which then finalizes
+        time.sleep(6)
+        os.kill(peer, signal.SIGCONT)
+        self.assertEqual(job.process.wait(LONG), 0, job.error_text())
 
     def test_rubbish_on_the_ports_is_ignored(self):
         job = self.start(2, "exchange")

@@ -3,6 +3,7 @@
 //   exchange   says "ready" once all are connected, then exchanges checked messages until a line comes on rank 0's input
 //   broken     rank 1 breaks its connections in the middle of an exchange
 //   mute       rank 1 stops (SIGSTOP) after "ready"; rank 0 sends to it and waits
+//   leave      rank 1 stops; rank 0 sends to it as much as is sent unasked, and leaves; rank 1 receives it once it goes on
 //   burst N    rank 0 sends two messages, and then computes for N ms without calling MPI; rank 1 says how long they took
 #include <mpi.h>
 #include <netinet/in.h>
@@ -95,6 +96,21 @@ void mute() {
   MPI_Recv(&value, 1, MPI_INT, 1 - rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+void leave() {
+  round_trip(1, 0);
+  say("ready");
+  std::vector<int> block(1000);
+  constexpr int blocks = 200;
+  if (rank == 1) raise(SIGSTOP);
+  for (int i = 0; i < blocks; ++i) {
+    block.assign(block.size(), i);
+    if (rank == 0) MPI_Send(block.data(), 1000, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(block.data(), 1000, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (block != std::vector<int>(1000, i)) fail("wrong data");
+  }
+  say("done");
+}
+
 void burst(int milliseconds) {
   for (int turn = 0; turn < 3; ++turn) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -122,6 +138,7 @@ int main(int argc, char** argv) {
   if (!std::strcmp(what, "exchange")) exchange();
   else if (!std::strcmp(what, "broken")) broken();
   else if (!std::strcmp(what, "mute")) mute();
+  else if (!std::strcmp(what, "leave")) leave();
   else if (!std::strcmp(what, "burst")) burst(argc > 2 ? std::atoi(argv[2]) : 1000);
   else fail("what is to be done?");
   MPI_Finalize();

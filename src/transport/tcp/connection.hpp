@@ -62,6 +62,7 @@ struct Connection {
   Peer* peer = nullptr;       ///< null: has not greeted yet
   Packet *head = nullptr, *tail = nullptr;  ///< not sent yet, or not whole
   bool waiting = false;       ///< in Context::backlog_
+  bool refused = false;       ///< the peer takes no more: only to be read
   bool armed = false;         ///< epoll tells when it can be written
   bool queued = false;        ///< in Context::ready_
   std::byte* buffer = nullptr;  ///< lent while it holds something

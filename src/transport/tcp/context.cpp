@@ -94,7 +94,7 @@ Context::~Context() { Context::close(); }
 bool Context::open(std::size_t largest, bool, std::string& problem) {
   largest_ = largest;
   buffer_bytes_ = (std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10) + 7) & ~std::size_t{7};
-  sends_parts_ = reads_ = true;
+  sends_parts_ = reads_ = tells_departures_ = true;
   largest_read_ = std::size_t{1} << 30;
   listener_ = make_descriptor([] { return socket(own_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (listener_ < 0) return failed("opening a socket", problem);
@@ -321,6 +321,7 @@ Packet* Context::new_packet() noexcept {
 /// the end of a packet does not travel alone. True if anything left.
 bool Context::push(Connection& connection) noexcept {
   bool any = false;
+  if (connection.refused) return any;
   for (int i = 0; i < 8; ++i) {  // so that arrivals get their turn
     iovec parts[parts_at_once];
     std::size_t count = 0, bytes = 0;
@@ -335,7 +336,9 @@ bool Context::push(Connection& connection) noexcept {
     const ssize_t result = sendmsg(connection.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (packet ? MSG_MORE : 0));
     if (result < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN) break_off(connection, errno);
+      // The peer has left. What it sent before that is still to be read, up to the end that `receive` will come to.
+      if (errno == EPIPE || errno == ECONNRESET) connection.refused = true;
+      else if (errno != EAGAIN) break_off(connection, errno);
       return any;
     }
     any = true;
@@ -698,6 +701,8 @@ int Context::poll(wire::Event* events, int n) noexcept {
 void Context::flush() noexcept {
   if (later_) push_all();
 }
+
+bool Context::has_left(wire::Address address) const noexcept { return peers_[address]->error != 0; }
 
 bool Context::may_sleep() noexcept {
   if (!ready_.empty() || !done_.empty()) return false;

@@ -48,6 +48,7 @@ class Context final : public wire::Context {
   bool register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept override;
   void deregister(wire::Registration& registration) noexcept override;
   bool may_sleep() noexcept override;
+  [[nodiscard]] bool has_left(wire::Address address) const noexcept override;
 
  private:
   struct Region {  ///< memory that peers may read

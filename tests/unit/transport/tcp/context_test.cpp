@@ -358,6 +358,29 @@ TEST_F(TcpContext, a_peer_that_sends_without_pause_does_not_keep_another_from_be
   EXPECT_LT(looks, 200);
 }
 
+TEST_F(TcpContext, what_a_peer_sent_before_it_left_arrives_though_sending_to_it_fails) {
+  Side a;
+  auto b = std::make_unique<Side>();
+  const auto bytes = pattern(64, 1);
+  const wire::Address to_b = a.context.insert(b->context.name()), to_a = b->context.insert(a.context.name());
+  std::vector<wire::Operation> operations(4);
+  for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
+  a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operations[0]);
+  ASSERT_TRUE(until(a, *b, [&] { return b->messages.size() == 1; }));
+  constexpr std::size_t many = 100;
+  for (std::size_t i = 0; i < many; ++i) ASSERT_EQ(b->context.send(to_a, bytes.data(), bytes.size(), nullptr, operations[1]), 1);
+  b->context.close();
+  usleep(200'000);  // until the kernel has brought it all
+  a.done.clear();
+  for (int i = 0; i < 3; ++i) {  // the first one is answered by a reset, the next ones are refused
+    a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operations[2]);
+    usleep(20'000);
+  }
+  Side other;
+  ASSERT_TRUE(until(a, other, [&] { return a.messages.size() == many && !a.failed.empty(); })) << a.messages.size() << " have come";
+  for (const auto& message : a.messages) ASSERT_EQ(message, bytes);
+}
+
 TEST_F(TcpContext, its_descriptor_tells_sleepers_of_messages_and_of_room_to_send) {
   Side a, b;
   const auto bytes = pattern(largest, 1);
