@@ -36,26 +36,9 @@ def run_text(text, include, folder, name):
 
 
 def reference_header():
-    """mpi_abi.h of the PyPI package mpich 5.0.2, fetched once into the build directory; None when it cannot be had."""
-    folder = BUILD / "reference"
-    header = folder / "mpi_abi.h"
-    if not header.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--dest", str(folder), "mpich==5.0.2"]
-        try:
-            subprocess.run(pip, check=True, capture_output=True, timeout=180)
-        except (subprocess.SubprocessError, OSError):
-            return None
-        import zipfile
-        wheel = next(folder.glob("mpich-5.0.2*.whl"), None)
-        if wheel is None:
-            return None
-        with zipfile.ZipFile(wheel) as archive:
-            name = next(n for n in archive.namelist() if n.endswith("/include/mpi_abi.h"))
-            header.write_bytes(archive.read(name))
-        wheel.unlink()
-    return header
+    """mpi_abi.h of the MPICH that tests/external/prepare.py has fetched (a fixture of ctest); None when it could not."""
+    header = BUILD / "external" / "mpich" / "include" / "mpi_abi.h"
+    return header if header.exists() else None
 
 
 def prototypes(text):

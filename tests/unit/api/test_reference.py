@@ -64,4 +64,4 @@ class Reference(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main(None if REFERENCE else "the PyPI package mpich 5.0.2 cannot be fetched; are you offline?")
+    main(None if REFERENCE else "no mpi_abi.h of MPICH to compare with: external/prepare-mpich says why")
