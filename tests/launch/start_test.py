@@ -125,6 +125,16 @@ class Environment(LaunchTest):
     def test_wdir_is_where_the_ranks_run(self):
         self.assertEqual(lines(self.succeeds("-n", 1, "-wdir", "/", "pwd", ":", "-wdir", "/usr", "pwd")), ["/", "/usr"])
 
+    def test_a_program_found_in_a_relative_directory_starts_in_wdir_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "programs"))
+            file = os.path.join(folder, "programs", "says-where")
+            with open(file, "w", encoding="ascii") as script:
+                script.write("#!/bin/sh\npwd\n")
+            os.chmod(file, 0o755)
+            self.assertEqual(self.succeeds("-path", "programs", "-wdir", "/", "says-where", cwd=folder), "/\n")
+            self.assertEqual(self.succeeds("-wdir", "/", "says-where", cwd=folder, env={"PATH": "programs:" + os.environ["PATH"]}), "/\n")
+
     def test_a_relative_program_is_looked_for_in_wdir(self):
         self.assertEqual(self.succeeds("-wdir", "/bin", "./echo", "x"), "x\n")
 
@@ -135,6 +145,9 @@ class Streams(LaunchTest):
 
     def test_input_can_go_to_another_rank(self):
         self.assertEqual(self.succeeds("-l", "-n", 3, "-stdin", 2, "cat", stdin=b"x\n"), "[2] x\n")
+
+    def test_the_reader_of_input_may_be_written_as_any_number(self):
+        self.assertEqual(self.succeeds("-stdin", "01", "-n", 2, "cat", stdin=b"words\n"), "words\n")
 
     def test_input_can_go_to_nobody(self):
         self.assertEqual(self.succeeds("-n", 2, "--stdin", "none", "cat", stdin=b"x\n"), "")
@@ -238,12 +251,16 @@ class Mistakes(LaunchTest):
                 (["-n", "2", "-s", "2", "echo"], r"a rank below 2"),
                 (["-bind", "sideways", "echo"], r"say none, core or even"),
                 (["-timeout", "soon", "echo"], r"timeout"),
+                (["-usize", "plenty", "echo"], r"--usize plenty: a number of ranks"),
                 (["-launcher", "none", "-host", "elsewhere", "echo"], r'"elsewhere" is another machine: --launcher none'),
                 (["-host", "a:0", "echo"], r'host a: 0: a number of ranks'),
                 (["-ppn", "x", "echo"], r'-ppn x: a number of ranks'),
                 (["-f", "/no/such/file", "echo"], r'cannot read the host file')):
             with self.subTest(arguments):
                 self.fails(2, pattern, *arguments)
+
+    def test_a_time_limit_in_the_environment_that_is_none_is_named(self):
+        self.fails(2, r"MPIEXEC_TIMEOUT=1h: a number of seconds", "true", env={"MPIEXEC_TIMEOUT": "1h"})
 
     def test_options_of_other_launchers_are_accepted(self):
         out = self.succeeds("--oversubscribe", "--allow-run-as-root", "-ppn", 2, "-host", "localhost:8", "--map-by",

@@ -219,7 +219,7 @@ class PartParser {
     cli_.add_option_function<std::string>(
         "--usize",
         [&options](const std::string& text) {
-          if (text != "SYSTEM" && text != "INFINITE") options.universe_size = std::atoi(text.c_str());
+          if (text != "SYSTEM" && text != "INFINITE") options.universe_size = positive("--usize", text);
         },
         "MPI_UNIVERSE_SIZE");
   }
@@ -294,13 +294,14 @@ class PartParser {
   std::string ignored_;
 };
 
-void check(const Options& options) {
-  const std::string& to = options.stdin_to;
+void check(Options& options) {
+  std::string& to = options.stdin_to;
   if (to != "none" && to != "all") {
     char* end = nullptr;
     const long rank = std::strtol(to.c_str(), &end, 10);
     if (end == to.c_str() || *end != '\0' || rank < 0 || rank >= options.ranks())
       throw Refusal{fmt::format("--stdin {}: say none, all or a rank below {}", to, options.ranks())};
+    to = std::to_string(rank);  // from here on it is compared as text
   }
 }
 
@@ -352,8 +353,11 @@ Parsed parse_command_line(int argc, char** argv) {
       }
       own.values.insert(own.values.begin(), everywhere.values.begin(), everywhere.values.end());
     }
-    if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"); seconds != nullptr && parsed.options.timeout == 0)
-      parsed.options.timeout = std::max(0.0, std::atof(seconds));
+    if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"); seconds != nullptr && *seconds != '\0' && parsed.options.timeout == 0) {
+      char* end = nullptr;
+      parsed.options.timeout = std::max(0.0, std::strtod(seconds, &end));
+      if (*end != '\0') throw Refusal{fmt::format("MPIEXEC_TIMEOUT={}: a number of seconds is wanted", seconds)};
+    }
     check(parsed.options);
   } catch (const Refusal& refusal) {
     say(refusal.text);

@@ -127,8 +127,13 @@ Program find_program(const std::string& program, const std::string& directory, c
   for (std::size_t start = 0; start <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', start), folders.size());
     const std::string folder = folders.substr(start, end - start);
-    const std::string path = (folder.empty() ? "." : folder) + "/" + program;
-    if (is_executable_file(path, error)) return {path, "", 0};
+    std::string path = (folder.empty() ? "." : folder) + "/" + program;
+    if (is_executable_file(path, error)) {
+      // Found from where we are, started from where the rank is to run.
+      std::error_code unknown;
+      if (!directory.empty() && !path.starts_with('/')) path = std::filesystem::absolute(path, unknown).string();
+      return {path, "", 0};
+    }
     if (error == EACCES && not_executable.empty()) not_executable = path;
     start = end + 1;
   }
