@@ -33,6 +33,7 @@ struct Step : Continuation {
 /// Memory of a collective's run, given back at its end. The first bytes come from the object itself.
 class Arena {
  public:
+  static constexpr std::int64_t alignment = 64;
   Arena() noexcept = default;
   ~Arena() { clear(); }
   Arena(const Arena&) = delete;

@@ -164,9 +164,12 @@ std::byte* Steps::temporary(MPI_Count bytes) noexcept {
 void* Steps::temporary(MPI_Count count, const Datatype& type) noexcept {
   if (count == 0) return temporary(MPI_Count{0});
   const MPI_Count stretch = (count - 1) * type.extent;  // may be negative
-  std::byte* memory = temporary(type.true_extent + (stretch < 0 ? -stretch : stretch));
-  if (!memory) return nullptr;
-  return memory - type.true_lb - (stretch < 0 ? stretch : 0);
+  const MPI_Count first = type.true_lb + std::min<MPI_Count>(stretch, 0);
+  // The buffer is what is aligned, not the first byte of data: a user's operation finds its structures as the compiler
+  // places them, also when the datatype leaves their first members out.
+  const MPI_Count gap = first & (Arena::alignment - 1);
+  std::byte* memory = temporary(gap + type.true_extent + (stretch < 0 ? -stretch : stretch));
+  return memory ? memory + gap - first : nullptr;
 }
 
 }  // namespace heddle::coll

@@ -2,7 +2,7 @@
 // timeout: 120
 // MPI_Op_create(_c): operations that do not commute combine in rank order at every root and length; they see the user's
 // datatype, derived ones included; an operation freed while a collective uses it stays usable for it. Results of
-// absolute addresses, at MPI_BOTTOM, are as good a place as any.
+// absolute addresses, at MPI_BOTTOM, are as good a place as any; elements lie as the compiler aligns them.
 #include "forms.hpp"
 
 #include <algorithm>
@@ -165,6 +165,51 @@ void compose_there(void* in, void* inout, int* length, MPI_Datatype* type) {
   for (int i = 0; i < *length; ++i) at(inout)[i] = after(at(in)[i], at(inout)[i]);
 }
 
+// A structure whose first member does not travel: the data begin at an odd multiple of 8 bytes, the structure does not.
+struct alignas(16) Aligned {
+  double own;
+  double value;
+  long double more;
+};
+std::atomic<long> misplaced{0};
+void add_aligned(void* in, void* inout, int* length, MPI_Datatype*) {
+  for (void* buffer : {in, inout})
+    if (reinterpret_cast<std::uintptr_t>(buffer) % alignof(Aligned)) ++misplaced;
+  auto* from = static_cast<Aligned*>(in);
+  auto* to = static_cast<Aligned*>(inout);
+  for (int i = 0; i < *length && !misplaced; ++i) to[i].value += from[i].value, to[i].more += from[i].more;
+}
+
+void test_alignment(const World& w) {
+  const int lengths[] = {1, 1};
+  const MPI_Aint places[] = {offsetof(Aligned, value), offsetof(Aligned, more)};
+  const MPI_Datatype types[] = {MPI_DOUBLE, MPI_LONG_DOUBLE};
+  MPI_Datatype members, aligned;
+  CHECK_OK(MPI_Type_create_struct(2, lengths, places, types, &members));
+  CHECK_OK(MPI_Type_create_resized(members, 0, sizeof(Aligned), &aligned));
+  CHECK_OK(MPI_Type_free(&members));
+  CHECK_OK(MPI_Type_commit(&aligned));
+  MPI_Op op;
+  CHECK_OK(MPI_Op_create(add_aligned, 1, &op));
+  for (const int count : {1, 700}) {
+    std::vector<Aligned> own(static_cast<std::size_t>(count), Aligned{-1, 1.0 + w.rank, 2.0L}), result = own;
+    for (const Form form : all_forms) {
+      const void* from = own.data();
+      void* to = result.data();
+      allreduce(form, MPI_COMM_WORLD, from, to, count, aligned, op);
+      CHECK_EQ(misplaced.load(), 0);
+      CHECK(result[0].own == -1 && result[0].value == w.size * (w.size + 1) / 2 && result[0].more == 2.0L * w.size);
+      reduce(form, MPI_COMM_WORLD, from, to, count, aligned, op, w.size - 1);
+      reduce_scatter_block(form, MPI_COMM_WORLD, from, to, count / w.size, aligned, op);
+      scan(form, MPI_COMM_WORLD, from, to, count, aligned, op);
+      CHECK_EQ(misplaced.load(), 0);
+      CHECK(result[0].value == (w.rank + 1) * (w.rank + 2) / 2);
+    }
+  }
+  CHECK_OK(MPI_Op_free(&op));
+  CHECK_OK(MPI_Type_free(&aligned));
+}
+
 void test_freed_while_used(const World& w) {
   MPI_Op op;
   CHECK_OK(MPI_Op_create(compose, 0, &op));
@@ -218,6 +263,7 @@ int main() {
   CHECK_OK(MPI_Op_create(compose_there, 0, &there));
   for (const int count : {1, 2500}) test_absolute(w, there, count);
   CHECK_OK(MPI_Op_free(&there));
+  test_alignment(w);
   test_freed_while_used(w);
   CHECK_OK(MPI_Op_free(&plain));
   CHECK_OK(MPI_Op_free(&large));
