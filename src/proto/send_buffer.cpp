@@ -153,6 +153,9 @@ int SendBuffer::send(const void* buffer, MPI_Count count, Datatype& type, int de
     progress_all();
     piece = reserve(bytes);
   }
+  if (!piece && !attached())
+    return error(MPI_ERR_BUFFER, "a buffered send of %zu bytes to rank %d, but no buffer is attached; attach one (MPI_Buffer_attach), or "
+                 "MPI_BUFFER_AUTOMATIC", bytes, dest);
   if (!piece)
     return error(MPI_ERR_BUFFER, "a buffered send of %zu bytes to rank %d does not fit: the attached buffer has %zu bytes, and %d messages are inside; "
                  "attach a larger one (MPI_Buffer_attach, MPI_BSEND_OVERHEAD for each message), or MPI_BUFFER_AUTOMATIC",
