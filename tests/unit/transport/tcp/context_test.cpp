@@ -381,6 +381,80 @@ TEST_F(TcpContext, what_a_peer_sent_before_it_left_arrives_though_sending_to_it_
   for (const auto& message : a.messages) ASSERT_EQ(message, bytes);
 }
 
+TEST_F(TcpContext, messages_and_reads_among_several_arrive_whole_and_once) {
+  constexpr std::size_t sides = 4, rounds = 4000;
+  const char* const given = std::getenv("HEDDLE_TEST_SEED");
+  const unsigned seed = given ? static_cast<unsigned>(std::atoi(given)) : 1;
+  std::mt19937 random(seed);
+  std::vector<std::unique_ptr<Side>> side;
+  for (std::size_t i = 0; i < sides; ++i) side.push_back(std::make_unique<Side>());
+  const auto memory = pattern(1'000'003, 3);
+  wire::Registration registrations[sides];
+  wire::Address to[sides][sides];
+  for (std::size_t i = 0; i < sides; ++i) {
+    ASSERT_TRUE(side[i]->context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, registrations[i]));
+    for (std::size_t k = 0; k < sides; ++k) to[i][k] = side[i]->context.insert(side[k]->context.name());
+  }
+  struct Read {
+    std::vector<std::byte> room;
+    std::size_t offset;
+  };
+  std::vector<std::unique_ptr<std::vector<std::byte>>> kept;  // what is sent stays in place
+  std::vector<std::unique_ptr<wire::Operation>> operations;
+  std::vector<std::unique_ptr<Read>> reads;
+  std::vector<std::uint64_t> sent[sides];  // what each is to receive
+  std::size_t read_count[sides] = {};
+  std::uint64_t next = 0;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const std::size_t from = random() % sides, other = (from + 1 + random() % (sides - 1)) % sides;
+    operations.push_back(std::make_unique<wire::Operation>());
+    if (random() % 5 == 0) {
+      operations.back()->kind = wire::Operation::Kind::read;
+      const std::size_t offset = random() % memory.size(), most = memory.size() - offset + 1;
+      const std::size_t bytes = random() % (random() % 8 ? std::min<std::size_t>(most, 3000) : most);
+      reads.push_back(std::make_unique<Read>(Read{std::vector<std::byte>(bytes), offset}));
+      ASSERT_EQ(side[from]->context.read(to[from][other], reads.back()->room.data(), bytes, nullptr, registrations[other].base + offset,
+                                         registrations[other].key, *operations.back()), 0);
+      ++read_count[from];
+    } else {
+      operations.back()->kind = wire::Operation::Kind::send;
+      const std::size_t bytes = 8 + (random() % 8 ? random() % 300 : random() % (largest - 8));
+      kept.push_back(std::make_unique<std::vector<std::byte>>(bytes, static_cast<std::byte>(next)));
+      std::memcpy(kept.back()->data(), &next, sizeof next);
+      sent[other].push_back(next++);
+      side[from]->context.send(to[from][other], kept.back()->data(), bytes, nullptr, *operations.back());
+    }
+    if (random() % 4 == 0) side[random() % sides]->look();
+    if (random() % 16 == 0) side[random() % sides]->context.flush();
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto over = [&] {
+    for (std::size_t i = 0; i < sides; ++i) {
+      std::size_t done = 0;
+      for (const auto* operation : side[i]->done) done += operation->kind == wire::Operation::Kind::read;
+      if (side[i]->messages.size() < sent[i].size() || done < read_count[i]) return false;
+    }
+    return true;
+  };
+  while (!over() && std::chrono::steady_clock::now() < deadline)
+    for (int i = 0; i < 16; ++i) side[random() % sides]->look();
+  ASSERT_TRUE(over()) << "seed " << seed;
+  for (std::size_t i = 0; i < sides; ++i) {
+    EXPECT_TRUE(side[i]->failed.empty());
+    std::vector<std::uint64_t> got;
+    for (const auto& message : side[i]->messages) {
+      std::uint64_t number;
+      ASSERT_GE(message.size(), sizeof number);
+      std::memcpy(&number, message.data(), sizeof number);
+      ASSERT_EQ(message, *kept[number]) << "seed " << seed;
+      got.push_back(number);
+    }
+    std::sort(got.begin(), got.end());
+    ASSERT_EQ(got, sent[i]) << "seed " << seed;
+  }
+  for (const auto& read : reads) ASSERT_EQ(std::memcmp(read->room.data(), memory.data() + read->offset, read->room.size()), 0) << "seed " << seed;
+}
+
 TEST_F(TcpContext, its_descriptor_tells_sleepers_of_messages_and_of_room_to_send) {
   Side a, b;
   const auto bytes = pattern(largest, 1);
