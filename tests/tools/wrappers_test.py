@@ -35,6 +35,11 @@ class Wrappers(TreeTest):
         run("sh", "-c", shown)
         self.assertEqual(run(program)[0], "a  b rank 0 of 1\n")
 
+    def test_twenty_thousand_objects_are_linked_without_delay(self):
+        objects = [f"directory/object{i}.o" for i in range(20_000)]
+        shown, _ = run(MPICC, *objects[:10_000], "-no-rpath", *objects[10_000:], "-show")  # within run's bound
+        self.assertEqual(shlex.split(shown)[1:20_001], objects)
+
     def test_show_without_arguments_prints_compile_and_link_flags(self):
         for option in "-show", "-showme", "--showme":
             words = shlex.split(run(MPICC, option)[0])
