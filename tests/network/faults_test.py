@@ -100,6 +100,12 @@ class Faults(LaunchTest):
         os.kill(peer, signal.SIGCONT)
         self.assertEqual(job.process.wait(LONG), 0, job.error_text())
 
+    @unittest.skipIf(PROVIDER, "libfabric has its own way to say it")
+    def test_too_few_descriptors_are_an_error_that_names_the_limit(self):
+        done = mpiexec("-n", 8, "sh", "-c", f"ulimit -n 10; exec {RANKS} exchange", env={**NETWORK, "HEDDLE_NET_TIMEOUT": "5"})
+        self.assertNotEqual(done.code, 0)
+        self.assertRegex(done.err, r"too many files open.*ulimit -n")
+
     def test_rubbish_on_the_ports_is_ignored(self):
         job = self.start(2, "exchange")
         chance = random.Random(5)

@@ -186,6 +186,8 @@ bool Context::connect(Peer& peer) noexcept {
   std::memcpy(&to, peer.name.data(), peer.name.size());
   const int fd = make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE)
+      sys::fatal("no connection to another rank: this process has too many files open, one for each rank it talks to; raise the limit (`ulimit -n`)");
     peer.error = errno;
     return false;
   }
