@@ -82,7 +82,7 @@ def ranks_on(hosts, host, program):
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(f"/proc/{entry}/ns/net") == network and os.readlink(f"/proc/{entry}/exe") == program:
+            if os.readlink(f"/proc/{entry}/ns/net") == network and os.path.samefile(f"/proc/{entry}/exe", program):
                 found.append(int(entry))
         except OSError:
             pass  # gone meanwhile, or a kernel thread
