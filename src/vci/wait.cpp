@@ -67,32 +67,6 @@ class Patience {
 };
 thread_local Patience patience;
 
-/// Whether a thread on a crowded node offers its core at all before it sleeps. Where those who take the core compute (another program, threads
-/// that spin in a barrier of their own), it is theirs for a slice of the scheduler, milliseconds; a thread that sleeps and is woken gets it
-/// back at once. So an offer that cost as much ends the offers of this wait, and of the next ones, more and more of them.
-class Offers {
- public:
-  /// Whether the wait that begins makes any.
-  bool begin() noexcept { return !without_ || !--without_; }
-  /// Whether the last offer of a wait is worth a look at the clock: where they are known to be dear, else now and then.
-  bool ask() noexcept { return interval_ != first_interval || ++waits_ % 8 == 0; }
-  /// \param ns from an offer to the next look at the clock
-  bool were_cheap(std::int64_t ns) noexcept {
-    if (ns < 5000 * spin_us.value()) [[likely]] {  // a millisecond, unless somebody wants more looks, or fewer
-      interval_ = first_interval;
-      return true;
-    }
-    if (interval_ < last_interval) interval_ *= 2;
-    without_ = interval_;
-    return false;
-  }
-
- private:
-  static constexpr unsigned first_interval = 1, last_interval = 1024;
-  unsigned interval_ = first_interval, without_ = 0, waits_ = 0;
-};
-thread_local Offers offers;
-
 /// Counts its thread from the first long wait to the thread's end.
 struct KnownWaiter {
   KnownWaiter() noexcept { add(1); }
@@ -129,34 +103,23 @@ bool Waiter::pause() noexcept {
   if (!last_) {
     last_ = now;
     patience_ = crowded() ? patience.begin() : -1;
-    offers_ = patience_ < 0 || offers.begin();
   }
   // What goes beyond a microsecond between two looks, others had the core.
-  const std::int64_t passed = now - last_;
-  spun_ += passed < 1000 ? passed : 1000;
+  spun_ += now - last_ < 1000 ? now - last_ : 1000;
   last_ = now;
-  if (offered_) {
-    offered_ = false;
-    offers_ = offers.were_cheap(passed);
-  }
   if (calm_) return false;
   if (spun_ < spin_us.value() * 1000) {
-    if (!crowded() || spun_ < patience_) return true;
-    yielded_ = true;
-    if (offers_) {
-      offered_ = true;
+    if (crowded() && spun_ >= patience_) {
+      yielded_ = true;
       sched_yield();
-      return true;
     }
+    return true;
   }
   spun_ = 0;  // after the sleep, look for as long again
   return false;
 }
 
-void Waiter::learn() noexcept {
-  patience.end(!yielded_);
-  if (offered_ && offers.ask()) offers.were_cheap(now_ns() - last_);
-}
+void Waiter::learn() noexcept { patience.end(!yielded_); }
 
 namespace {
 

@@ -64,8 +64,6 @@ class Waiter {
   bool slept_ = false;
   std::int64_t patience_ = -1;  ///< nanoseconds to look before the first yield; -1: cores are not scarce
   bool yielded_ = false;
-  bool offers_ = true;  ///< the core, rather than to sleep
-  bool offered_ = false;  ///< in the last pause
   std::int64_t last_ = 0;  ///< nanoseconds, when the last pause was; 0: not idle for long
   std::int64_t since_ = 0;  ///< nanoseconds, when it first slept, where long waits are reported; -1: it was reported
   std::int64_t spun_ = 0;  ///< nanoseconds of looking, without those that others had the core
