@@ -5,11 +5,12 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE_ALIKE(tree_limit, "HEDDLE_BCAST_TREE_LIMIT", 128 * 1024,
-                  "Broadcasts of fewer bytes go down a binomial tree, others as a chain of segments or as scatter and "
-                  "allgather (with more than two ranks)");
+HEDDLE_PARAM_SIZE_ALIKE(
+    tree_limit, "HEDDLE_BCAST_TREE_LIMIT", 128 * 1024,
+    "Broadcasts of fewer bytes go down a binomial tree, others as a chain of segments or as scatter and "
+    "allgather (with more than two ranks)");
 HEDDLE_PARAM_SIZE_ALIKE(chain_segment, "HEDDLE_BCAST_SEGMENT", 64 * 1024,
-                  "Bytes of a segment of a broadcast that is passed on from rank to rank");
+                        "Bytes of a segment of a broadcast that is passed on from rank to rank");
 
 // Ranks are counted from the root in a tree or chain.
 int relative(const Steps& s, int root) noexcept { return (s.rank() - root + s.size()) % s.size(); }

@@ -6,7 +6,7 @@ namespace heddle::coll {
 namespace {
 
 HEDDLE_PARAM_SIZE_ALIKE(halving_limit, "HEDDLE_REDUCE_SCATTER_HALVING_LIMIT", 512 * 1024,
-                  "Reduce-scatters of fewer bytes in all halve their vectors, others exchange block by block");
+                        "Reduce-scatters of fewer bytes in all halve their vectors, others exchange block by block");
 
 /// The blocks of the ranks, one after another.
 struct Shares {

@@ -1,6 +1,7 @@
 // What a context keeps of its peers. Private to transport/tcp.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -12,6 +13,11 @@
 #include "transport/wire.hpp"
 
 namespace heddle::tcp {
+
+inline constexpr std::size_t largest_name = sizeof(sockaddr_in6);  ///< of a peer: its address as the kernel has it
+
+/// Whether a greeting with this key comes from a process of this job.
+bool is_key(std::uint64_t key) noexcept;
 
 /// A packet on its way out: where its pieces lie.
 struct Packet {

@@ -76,7 +76,7 @@ class Context final : public wire::Context {
   void look_at_all(wire::Event* events, int n, int& found) noexcept;
   void take_in_turn(Connection& connection, wire::Event* events, int n, int& found) noexcept;
   bool take(Connection& connection, wire::Event* events, int n, int& found) noexcept;
-  bool greeted(Connection& connection, std::uint64_t key, const std::byte* name, std::size_t bytes) noexcept;
+  bool greeted(Connection& connection, const std::byte* name, std::size_t bytes) noexcept;
   void change_over(Peer& peer) noexcept;
   bool part_with(Connection& connection) noexcept;
   void answer(Connection& connection, std::uint64_t id, const std::byte* request) noexcept;

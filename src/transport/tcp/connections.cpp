@@ -1,0 +1,305 @@
+// How a context opens and closes, and the life of its connections: made, accepted, greeted, changed over, ended.
+#include "transport/tcp/context.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "sys/log.hpp"
+#include "sys/params.hpp"
+#include "transport/ofi/tcp_watch.hpp"
+#include "transport/tcp/connection.hpp"
+
+namespace heddle::tcp {
+namespace {
+
+HEDDLE_PARAM_SIZE(socket_buffer, "HEDDLE_TCP_BUFFER", 0, "bytes that the kernel buffers for each direction of a TCP connection; 0: as it sees fit");
+
+HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
+                  "how TCP connections inside one host avoid congestion, of which there is none; empty: as the system does elsewhere");
+
+sockaddr_storage own_address{};
+std::uint64_t job_key = 0;
+
+socklen_t size_of(const sockaddr_storage& address) noexcept {
+  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+/// A descriptor, also where the process has reached its soft limit: the hard one is meant for programs that need more.
+template <typename Make>
+int make_descriptor(Make&& make) noexcept {
+  int fd = make();
+  rlimit limit{};
+  if (fd < 0 && errno == EMFILE && !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    if (!setrlimit(RLIMIT_NOFILE, &limit)) fd = make();
+  }
+  return fd;
+}
+
+/// Whether a connection to `other` stays on this host.
+bool is_own_host(const sockaddr_storage& other) noexcept {
+  if (other.ss_family != own_address.ss_family) return false;
+  if (other.ss_family == AF_INET6)
+    return !std::memcmp(&reinterpret_cast<const sockaddr_in6&>(other).sin6_addr, &reinterpret_cast<const sockaddr_in6&>(own_address).sin6_addr,
+                        sizeof(in6_addr));
+  return reinterpret_cast<const sockaddr_in&>(other).sin_addr.s_addr == reinterpret_cast<const sockaddr_in&>(own_address).sin_addr.s_addr;
+}
+
+void prepare(int fd, const sockaddr_storage& other) noexcept {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // After a short outage repeats come soon instead of later and later; kernels before 6.15 know the first way only.
+  setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
+  constexpr int rto_max_ms = 44, longest = 1000;  // TCP_RTO_MAX_MS
+  setsockopt(fd, IPPROTO_TCP, rto_max_ms, &longest, sizeof longest);
+  // Algorithms that measure the path and pace what they send (bbr) take the time that the other end needs its core for a slow path.
+  const char* const congestion = local_congestion.text();
+  if (congestion && *congestion && is_own_host(other)) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, static_cast<socklen_t>(std::strlen(congestion)));
+  const int bytes = static_cast<int>(std::min<std::int64_t>(socket_buffer.value(), 1 << 30));
+  if (bytes <= 0) return;
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+bool failed(const char* what, std::string& problem) {
+  problem = std::string("TCP: ") + what + ": " + std::strerror(errno);
+  return false;
+}
+
+}  // namespace
+
+void set_address(const sockaddr_storage& address) noexcept { own_address = address; }
+void set_key(std::uint64_t key) noexcept { job_key = key; }
+bool is_key(std::uint64_t key) noexcept { return key == job_key; }
+
+Context::Context() { received_.kind = wire::Operation::Kind::receive; }
+Context::~Context() { Context::close(); }
+
+bool Context::open(std::size_t largest, bool, std::string& problem) {
+  largest_ = largest;
+  buffer_bytes_ = (std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10) + 7) & ~std::size_t{7};
+  sends_parts_ = reads_ = tells_departures_ = true;
+  largest_read_ = std::size_t{1} << 30;
+  listener_ = make_descriptor([] { return socket(own_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  if (listener_ < 0) return failed("opening a socket", problem);
+  sockaddr_storage name = own_address;
+  socklen_t bytes = size_of(name);
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&name), bytes)) return failed("binding a socket to this host's address", problem);
+  if (listen(listener_, SOMAXCONN)) return failed("listening", problem);
+  if (getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &bytes)) return failed("asking for the socket's address", problem);
+  name_.assign(reinterpret_cast<const char*>(&name), bytes);
+  ofi::watch_own(name_);
+  epoll_ = make_descriptor([] { return epoll_create1(EPOLL_CLOEXEC); });
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event)) return failed("epoll", problem);
+  wait_fd_ = epoll_;
+  waits_with_epoll_ = true;
+  return true;
+}
+
+void Context::close() noexcept {
+  for (auto& connection : connections_) {
+    std::free(connection->buffer);  // of one that the peer has closed too
+    if (connection->fd < 0) continue;
+    // Closed with bytes unread, the kernel would throw away what has not reached the peer yet.
+    shutdown(connection->fd, SHUT_WR);
+    std::byte rest[4096];
+    for (int i = 0; i < 256 && recv(connection->fd, rest, sizeof rest, MSG_DONTWAIT) > 0; ++i) {}
+    ::close(connection->fd);
+    while (Packet* packet = connection->head) {
+      connection->head = packet->next;
+      delete packet;
+    }
+  }
+  connections_.clear();
+  peers_.clear();
+  by_name_.clear();
+  touched_.clear();
+  ready_.clear();
+  backlog_.clear();
+  done_.clear();
+  for (std::byte* buffer : free_buffers_) std::free(buffer);
+  free_buffers_.clear();
+  while (Packet* packet = free_packets_) {
+    free_packets_ = packet->next;
+    delete packet;
+  }
+  if (listener_ >= 0) ::close(listener_);
+  if (epoll_ >= 0) ::close(epoll_);
+  listener_ = epoll_ = wait_fd_ = -1;
+  hot_ = nullptr;
+}
+
+// --- peers and connections ---------------------------------------------------------------------------------------------------------
+
+Peer& Context::peer_named(std::string_view name) {
+  std::string key(name);
+  const auto found = by_name_.find(key);
+  if (found != by_name_.end()) return *found->second;
+  peers_.push_back(std::make_unique<Peer>());
+  Peer& peer = *peers_.back();
+  peer.name = key;
+  peer.address = peers_.size() - 1;
+  by_name_.emplace(std::move(key), &peer);
+  return peer;
+}
+
+wire::Address Context::insert(std::string_view name) noexcept {
+  sa_family_t family = AF_UNSPEC;
+  if (name.size() >= sizeof family) std::memcpy(&family, name.data(), sizeof family);
+  const std::size_t bytes = family == AF_INET ? sizeof(sockaddr_in) : family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+  if (!bytes || name.size() < bytes) return wire::no_address;
+  return peer_named(name.substr(0, bytes)).address;
+}
+
+Connection& Context::new_connection(int fd) noexcept {
+  ++living_;
+  connections_.push_back(std::make_unique<Connection>());
+  Connection& connection = *connections_.back();
+  connection.fd = fd;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = &connection;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) sys::fatal("watching a connection: %s", std::strerror(errno));
+  return connection;
+}
+
+bool Context::connect(Peer& peer) noexcept {
+  sockaddr_storage to{};
+  std::memcpy(&to, peer.name.data(), peer.name.size());
+  const int fd = make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE)
+      sys::fatal("no connection to another rank: this process has too many files open, one for each rank it talks to; raise the limit (`ulimit -n`)");
+    peer.error = errno;
+    return false;
+  }
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&to), static_cast<socklen_t>(peer.name.size())) && errno != EINPROGRESS) {
+    peer.error = errno;
+    ::close(fd);
+    return false;
+  }
+  prepare(fd, to);
+  Connection& connection = new_connection(fd);
+  connection.peer = &peer;
+  peer.out = &connection;
+  Packet& greeting = *new_packet();
+  static_assert(largest_name + 7 < sizeof greeting.small);
+  std::memcpy(greeting.small, name_.data(), name_.size());
+  greeting.fill(PacketKind::greeting, job_key, name_.size());
+  greeting.add(greeting.small, name_.size());
+  greeting.finish();
+  post(peer, greeting);
+  return peer.error == 0;
+}
+
+void Context::accept_all() noexcept {
+  // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here.
+  std::erase_if(connections_, [](const auto& c) {
+    return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting;
+  });
+  for (int i = 0; i < 64; ++i) {
+    sockaddr_storage from{};
+    socklen_t bytes = sizeof from;
+    const int fd = make_descriptor([&] { return accept4(listener_, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+    if (fd >= 0) {
+      prepare(fd, from);
+      new_connection(fd);
+      continue;
+    }
+    if (errno == EMFILE || errno == ENFILE)
+      HEDDLE_NOTICE_ONCE("a connection waits because this process has too many files open: raise the limit (`ulimit -n`)");
+    if (errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
+bool Context::greeted(Connection& connection, const std::byte* name, std::size_t bytes) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(name), bytes);
+  sa_family_t family;
+  std::memcpy(&family, name, sizeof family);
+  if (!((family == AF_INET && bytes == sizeof(sockaddr_in)) || (family == AF_INET6 && bytes == sizeof(sockaddr_in6)))) return false;
+  Peer& peer = peer_named(text);
+  connection.peer = &peer;
+  // Both have connected: one connection is enough, and the one with the greater name changes over.
+  if (!peer.out) {
+    peer.out = &connection;
+  } else if (peer.name < name_) {
+    peer.offered = &connection;
+    change_over(peer);
+  }
+  return true;
+}
+
+/// Sends on the peer's connection from now on, once the own one is empty. The peer reads that to its end, sees that no more comes, and closes
+/// it: a connection that carries nothing would cost every look a system call.
+void Context::change_over(Peer& peer) noexcept {
+  if (!peer.offered || peer.out->head) return;
+  shutdown(peer.out->fd, SHUT_WR);
+  peer.out = std::exchange(peer.offered, nullptr);
+}
+
+/// The other end has closed a connection. True when that was one too many, which has been read to its end.
+bool Context::part_with(Connection& connection) noexcept {
+  if (!connection.peer || connection.peer->out == &connection || connection.peer->offered == &connection || connection.begin != connection.end ||
+      connection.landing_left || connection.skip)
+    return false;
+  end(connection);
+  return true;
+}
+
+/// Closes the socket, for child processes that have inherited it as well: left to them it would go on waking us, for a connection that is
+/// no more, and the peer would not learn of its end.
+void Context::end(Connection& connection) noexcept {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
+  shutdown(connection.fd, SHUT_RDWR);
+  ::close(connection.fd);
+  connection.fd = -1;
+  --living_;
+  if (hot_ == &connection) hot_ = nullptr;
+}
+
+void Context::break_off(Connection& connection, int error) noexcept {
+  if (connection.fd < 0) return;
+  end(connection);
+  if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
+  while (Packet* packet = connection.head) {
+    connection.head = packet->next;
+    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
+    packet->next = free_packets_;
+    free_packets_ = packet;
+  }
+  connection.tail = nullptr;
+  Peer* peer = connection.peer;
+  if (!peer) return;
+  bool concerned = peer->out == &connection;
+  for (std::size_t slot = 0; slot < reads_under_way_.size(); ++slot)
+    if (reads_under_way_[slot].operation && reads_under_way_[slot].peer == peer) {
+      end_read(slot, error);
+      concerned = true;
+    }
+  if (concerned && !peer->error) peer->error = error;
+}
+
+void Context::want_writable(Connection& connection, bool wanted) noexcept {
+  if (connection.armed == wanted || connection.fd < 0) return;
+  connection.armed = wanted;
+  epoll_event event{};
+  event.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  event.data.ptr = &connection;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, connection.fd, &event);
+}
+
+}  // namespace heddle::tcp
