@@ -7,7 +7,7 @@ namespace heddle::coll {
 namespace {
 
 HEDDLE_PARAM_SIZE_ALIKE(
-    ring_limit, "HEDDLE_ALLGATHER_RING_LIMIT", 64 * 1024,
+    ring_limit, "HEDDLE_ALLGATHER_RING_LIMIT", 64 * 1024, 0,
     "Allgathers whose result has at least this many bytes pass the blocks around a ring, shorter ones use "
     "ceil(log2 ranks) rounds");
 

@@ -5,10 +5,10 @@
 
 namespace heddle::coll {
 
-HEDDLE_PARAM_SIZE_ALIKE(doubling_limit, "HEDDLE_ALLREDUCE_DOUBLING_LIMIT", 8 * 1024,
+HEDDLE_PARAM_SIZE_ALIKE(doubling_limit, "HEDDLE_ALLREDUCE_DOUBLING_LIMIT", 8 * 1024, 0,
                         "Allreduces of fewer bytes exchange whole vectors, others cut them up");
 HEDDLE_PARAM_SIZE_ALIKE(
-    ring_limit, "HEDDLE_ALLREDUCE_RING_LIMIT", 256 * 1024,
+    ring_limit, "HEDDLE_ALLREDUCE_RING_LIMIT", 256 * 1024, 0,
     "Allreduces of at least this many bytes go around a ring when the number of ranks is no power of two and "
     "the operation commutes");
 

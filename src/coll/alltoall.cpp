@@ -7,9 +7,9 @@ namespace heddle::coll {
 namespace {
 
 HEDDLE_PARAM_SIZE_ALIKE(
-    bruck_limit, "HEDDLE_ALLTOALL_BRUCK_LIMIT", 256,
+    bruck_limit, "HEDDLE_ALLTOALL_BRUCK_LIMIT", 256, 0,
     "Alltoalls of blocks of at most this many bytes go in ceil(log2 ranks) rounds (with 8 ranks and more)");
-HEDDLE_PARAM_SIZE(pairwise_limit, "HEDDLE_ALLTOALL_PAIRWISE_LIMIT", 64 * 1024,
+HEDDLE_PARAM_SIZE(pairwise_limit, "HEDDLE_ALLTOALL_PAIRWISE_LIMIT", 64 * 1024, 0, sys::ParamRange::unlimited,
                   "Alltoalls of blocks of at least this many bytes exchange with one rank at a time, others with many");
 
 // Round k moves every block whose distance has bit k set by 2^k ranks. Each block travels popcount(distance) times.

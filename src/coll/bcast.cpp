@@ -6,10 +6,10 @@ namespace heddle::coll {
 namespace {
 
 HEDDLE_PARAM_SIZE_ALIKE(
-    tree_limit, "HEDDLE_BCAST_TREE_LIMIT", 128 * 1024,
+    tree_limit, "HEDDLE_BCAST_TREE_LIMIT", 128 * 1024, 0,
     "Broadcasts of fewer bytes go down a binomial tree, others as a chain of segments or as scatter and "
     "allgather (with more than two ranks)");
-HEDDLE_PARAM_SIZE_ALIKE(chain_segment, "HEDDLE_BCAST_SEGMENT", 64 * 1024,
+HEDDLE_PARAM_SIZE_ALIKE(chain_segment, "HEDDLE_BCAST_SEGMENT", 64 * 1024, 1,
                         "Bytes of a segment of a broadcast that is passed on from rank to rank");
 
 // Ranks are counted from the root in a tree or chain.
@@ -37,7 +37,7 @@ void chain(Steps& s, std::byte* data, MPI_Count bytes, int root) noexcept {
   const int n = s.size(), me = relative(s, root);
   const int from = absolute(s, root, me - 1 + n), to = absolute(s, root, me + 1);
   const bool first = me == 0, last = me == n - 1;
-  const MPI_Count segment = std::max<MPI_Count>(chain_segment.value(), 1), segments = (bytes + segment - 1) / segment;
+  const MPI_Count segment = chain_segment.value(), segments = (bytes + segment - 1) / segment;
   const auto length = [&](MPI_Count k) { return std::min(segment, bytes - k * segment); };
   for (MPI_Count k = 0; k <= segments; ++k) {
     if (!first && k < segments) s.recv(data + k * segment, length(k), byte_type(), from);
@@ -86,7 +86,7 @@ void bcast(Steps& s, void* buffer, MPI_Count count, Datatype& type, int root) no
     if (!data) return;
     if (s.rank() == root) s.copy(buffer, count, type, data, bytes, byte_type());
   }
-  if (bytes / std::max<MPI_Count>(chain_segment.value(), 1) > n - 2)
+  if (bytes / chain_segment.value() > n - 2)
     chain(s, data, bytes, root);
   else
     scatter_ring(s, data, bytes, root);

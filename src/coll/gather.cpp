@@ -6,7 +6,7 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE_ALIKE(tree_limit, "HEDDLE_GATHER_TREE_LIMIT", 2048,
+HEDDLE_PARAM_SIZE_ALIKE(tree_limit, "HEDDLE_GATHER_TREE_LIMIT", 2048, 0,
                         "Gather and scatter of blocks of fewer bytes use a binomial tree (with more than three ranks)");
 
 bool use_tree(const Steps& s, MPI_Count block) noexcept { return s.size() > 3 && block < tree_limit.value(); }

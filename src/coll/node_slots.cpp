@@ -16,7 +16,7 @@ namespace heddle::coll {
 namespace {
 
 HEDDLE_PARAM_INT(
-    slot_ranks, "HEDDLE_COLL_SLOT_RANKS", 16,
+    slot_ranks, "HEDDLE_COLL_SLOT_RANKS", 16, 0, INT32_MAX,
     "Small barriers, allreduces, allgathers and alltoalls of at most this many ranks of one node go through "
     "shared memory without messages; 0: never");
 

@@ -5,7 +5,7 @@
 namespace heddle::coll {
 
 HEDDLE_PARAM_SIZE_ALIKE(
-    tree_limit, "HEDDLE_REDUCE_TREE_LIMIT", 8 * 1024,
+    tree_limit, "HEDDLE_REDUCE_TREE_LIMIT", 8 * 1024, 0,
     "Reductions to a root of fewer bytes combine whole vectors along a binomial tree, others cut them up");
 
 void Halving::run(Steps& s, const Fold& fold, Partial& partial, MPI_Count count, Datatype& type) noexcept {

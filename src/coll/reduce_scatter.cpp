@@ -5,7 +5,7 @@
 namespace heddle::coll {
 namespace {
 
-HEDDLE_PARAM_SIZE_ALIKE(halving_limit, "HEDDLE_REDUCE_SCATTER_HALVING_LIMIT", 512 * 1024,
+HEDDLE_PARAM_SIZE_ALIKE(halving_limit, "HEDDLE_REDUCE_SCATTER_HALVING_LIMIT", 512 * 1024, 0,
                         "Reduce-scatters of fewer bytes in all halve their vectors, others exchange block by block");
 
 /// The blocks of the ranks, one after another.

@@ -12,9 +12,10 @@
 namespace heddle {
 namespace {
 
-HEDDLE_PARAM_TEXT(initial, "HEDDLE_INITIAL_ERRHANDLER", "mpi_errors_are_fatal",
-                  "error handler before MPI_Init and of MPI_COMM_WORLD at first: mpi_errors_are_fatal, mpi_errors_abort "
-                  "or mpi_errors_return");
+HEDDLE_PARAM_CHOICE(initial, "HEDDLE_INITIAL_ERRHANDLER",
+                    "error handler before MPI_Init and of MPI_COMM_WORLD at first: mpi_errors_are_fatal, mpi_errors_abort "
+                    "or mpi_errors_return",
+                    "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return");
 
 void make_predefined(Errhandler& handler, Errhandler::Action action, MPI_Errhandler value) noexcept {
   handler.kind.store(Kind::errhandler, std::memory_order_relaxed);
@@ -59,12 +60,8 @@ namespace {
 }  // namespace
 
 Errhandler& initial_errhandler() noexcept {
-  if (!strcasecmp(initial.text(), "mpi_errors_return")) return errhandler_return;
-  if (!strcasecmp(initial.text(), "mpi_errors_abort")) return errhandler_abort;
-  if (strcasecmp(initial.text(), "mpi_errors_are_fatal"))
-    HEDDLE_NOTICE_ONCE("HEDDLE_INITIAL_ERRHANDLER=%s is none of mpi_errors_are_fatal, mpi_errors_abort and "
-                       "mpi_errors_return; the first is used.", initial.text());
-  return errhandler_fatal;
+  Errhandler* const handlers[] = {&errhandler_fatal, &errhandler_abort, &errhandler_return};  // as in the declaration
+  return *handlers[initial.value()];
 }
 
 Errhandler* new_errhandler(Errhandler::Action action, void (*function)(void*, int*, ...)) noexcept {

@@ -16,14 +16,16 @@
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/error.hpp"
 #include "sys/log.hpp"
+#include "sys/mistakes.hpp"
 #include "sys/params.hpp"
 
 namespace heddle {
 namespace {
 
-HEDDLE_PARAM_TEXT(thread_level, "HEDDLE_THREAD_LEVEL", "single",
-                  "level of thread support that MPI_Init (not MPI_Init_thread) provides: single, funneled, serialized or "
-                  "multiple");
+HEDDLE_PARAM_CHOICE(thread_level, "HEDDLE_THREAD_LEVEL",
+                    "level of thread support that MPI_Init (not MPI_Init_thread) provides: single, funneled, serialized or "
+                    "multiple",
+                    "single", "funneled", "serialized", "multiple");
 
 std::mutex life_mutex;        // guards starting and stopping: `users`, writes of `runtime` and `the_job`
 int users = 0;                // the world and the open sessions
@@ -52,11 +54,19 @@ void stop_at_exit() noexcept {
   communicating = 0;
 }
 
+/// Rank 0 speaks for all, whose environment is mostly the same; what follows a colon of mpiexec's may have one of its own.
+void report_mistakes_of_job(const sys::Bootstrap& job) noexcept {
+  if (job.rank == 0 || job.appnum > 0) sys::report_mistakes(job.rank == 0);
+}
+
 int start_locked() noexcept {
   sys::Bootstrap& job = the_job();
   job = {};
   std::string text;
-  if (!sys::bootstrap::init(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+  if (!sys::bootstrap::init(job, text)) {
+    sys::report_mistakes(true);  // each process for itself: one of them may be why
+    return error(MPI_ERR_OTHER, "%s", text.c_str());
+  }
   runtime.rank = job.rank;
   runtime.size = job.size;
   runtime.local_rank = job.local_rank;
@@ -68,6 +78,7 @@ int start_locked() noexcept {
     sys::set_log_rank(job.rank);
     sys::set_abort_hook(abort_through_launcher);
   }
+  report_mistakes_of_job(job);
   if (!communicating) {
     if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
     communicating = getpid();
@@ -120,16 +131,8 @@ int stop_runtime() noexcept {
 }
 
 int default_thread_level() noexcept {
-  struct Level {
-    const char* name;
-    int value;
-  };
-  for (const Level& level : {Level{"single", MPI_THREAD_SINGLE}, Level{"funneled", MPI_THREAD_FUNNELED},
-                             Level{"serialized", MPI_THREAD_SERIALIZED}, Level{"multiple", MPI_THREAD_MULTIPLE}})
-    if (!strcasecmp(thread_level.text(), level.name)) return level.value;
-  HEDDLE_NOTICE_ONCE("HEDDLE_THREAD_LEVEL=%s is none of single, funneled, serialized and multiple; single is used.",
-                     thread_level.text());
-  return MPI_THREAD_SINGLE;
+  constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+  return levels[thread_level.value()];  // as in the declaration
 }
 
 int init_world(int required) noexcept {

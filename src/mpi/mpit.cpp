@@ -10,6 +10,8 @@
 #include "core/runtime.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
+#include "sys/bootstrap/bootstrap.hpp"
+#include "sys/mistakes.hpp"
 #include "sys/params.hpp"
 
 namespace heddle::mpi {
@@ -69,6 +71,12 @@ void give_text(const char* text, char* buffer, int* length) noexcept {
 }
 
 int T_init_thread(int, int* provided) {
+  // `heddle info` and the like. In a job it is rank 0 that says it, and MPI_Init.
+  static const bool said = [] {
+    if (!sys::bootstrap::has_launcher()) sys::report_mistakes(true);
+    return true;
+  }();
+  (void)said;
   users.fetch_add(1, std::memory_order_relaxed);
   give(provided, static_cast<int>(MPI_THREAD_MULTIPLE));
   return MPI_SUCCESS;
@@ -198,6 +206,7 @@ int T_cvar_write(MPI_T_cvar_handle handle, const void* buf) {
     std::memcpy(&number, buf, sizeof number);
     value = p->type() == ParamType::boolean ? number != 0 : number;
   }
+  if (value < p->range().low || value > p->range().high) return MPI_T_ERR_INVALID;
   const_cast<Param*>(p)->set(value);  // the list is const for everyone who only looks
   check::read_parameters();
   return MPI_SUCCESS;

@@ -28,9 +28,9 @@ std::uint64_t window = 1 << 20;
 
 namespace {
 
-HEDDLE_PARAM_SIZE(frame_size, "HEDDLE_NET_FRAME", 16 << 10, "largest network message that small ones are gathered into");
-HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_NET_EAGER", 0, "largest message that is sent over the network without waiting for its receive; 0: 64K over TCP, else 8K");
-HEDDLE_PARAM_SIZE(window_size, "HEDDLE_NET_WINDOW", 1 << 20,
+HEDDLE_PARAM_SIZE(frame_size, "HEDDLE_NET_FRAME", 16 << 10, 1024, 1 << 20, "largest network message that small ones are gathered into");
+HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_NET_EAGER", 0, 0, 1 << 20, "largest message that is sent over the network without waiting for its receive; 0: 64K over TCP, else 8K");
+HEDDLE_PARAM_SIZE(window_size, "HEDDLE_NET_WINDOW", 1 << 20, 16 << 10, sys::ParamRange::unlimited,
                   "bytes that a VCI sends to another over the network before that has said that they arrived; then messages wait for their receive");
 HEDDLE_PARAM_BOOL(gather, "HEDDLE_NET_GATHER", 1, "small messages to one peer that follow each other leave in one write");
 
@@ -441,7 +441,6 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
     return false;
   }
   frame_bytes = static_cast<std::size_t>(frame_size.value()) & ~std::size_t{7};
-  if (frame_bytes < 1024) frame_bytes = 1024;
   if (frame_bytes > network.largest_message) frame_bytes = network.largest_message & ~std::size_t{7};
   constexpr std::size_t around = sizeof(ofi::FrameHead) + ofi::record_room(sizeof(AckTo) + 8);
   copy_limit = frame_bytes - around < (8 << 10) ? frame_bytes - around : 8 << 10;
@@ -453,7 +452,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   largest_frame = frame_bytes;
   if (((proto::limits.net_eager + 7) & ~std::size_t{7}) + around + 256 > largest_frame)
     largest_frame = ((proto::limits.net_eager + 7) & ~std::size_t{7}) + around + 256;  // with a `hello` before it
-  window = static_cast<std::uint64_t>(window_size.value() < (1 << 14) ? 1 << 14 : window_size.value());
+  window = static_cast<std::uint64_t>(window_size.value());
 
   // Contexts are divided among the ranks of the node; VCIs above their number share.
   const std::size_t contexts = network.contexts;

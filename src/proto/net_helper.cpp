@@ -26,7 +26,7 @@ std::atomic<std::uint32_t> ticks{0};
 
 namespace {
 
-HEDDLE_PARAM_INT(gather_us, "HEDDLE_NET_GATHER_US", 100, "microseconds after which gathered messages leave though their sender does not call MPI");
+HEDDLE_PARAM_INT(gather_us, "HEDDLE_NET_GATHER_US", 100, 10, 1'000'000, "microseconds after which gathered messages leave though their sender does not call MPI");
 
 constexpr std::int64_t tick_ns = 1'000'000'000;
 constexpr int quiet_ticks = 50;  ///< without anything gathered, after which the thread sleeps
@@ -126,7 +126,7 @@ void* run(void*) noexcept {
       hosts.tick();
       next_tick = now + tick_ns;
     }
-    const std::int64_t pause = flushes ? (gather_us.value() < 10 ? 10 : gather_us.value()) * 1000 : next_tick - now;
+    const std::int64_t pause = flushes ? gather_us.value() * 1000 : next_tick - now;
     const timespec limit{pause / 1'000'000'000, pause % 1'000'000'000};
     ppoll(fds.data(), fds.size(), &limit, nullptr);
     if (fds[0].revents) {

@@ -12,7 +12,7 @@
 namespace heddle::net {
 namespace {
 
-HEDDLE_PARAM_INT(timeout_seconds, "HEDDLE_NET_TIMEOUT", 60,
+HEDDLE_PARAM_INT(timeout_seconds, "HEDDLE_NET_TIMEOUT", 60, 0, 1'000'000,
                  "seconds after which a peer that confirms nothing of what it was sent is given up, which ends the job; 0: never");
 
 /// Frames ahead of their turn; more mean that some were lost. When both ends have connected at once, all that the kernel holds of the one

@@ -14,8 +14,8 @@
 namespace heddle::net {
 namespace {
 
-HEDDLE_PARAM_SIZE(piece_size, "HEDDLE_NET_PIECE", 1 << 20, "bytes of each read when a large message is fetched over the network");
-HEDDLE_PARAM_INT(piece_depth, "HEDDLE_NET_DEPTH", 4, "how many reads of HEDDLE_NET_PIECE bytes are under way at a time for each message");
+HEDDLE_PARAM_SIZE(piece_size, "HEDDLE_NET_PIECE", 1 << 20, 4096, sys::ParamRange::unlimited, "bytes of each read when a large message is fetched over the network");
+HEDDLE_PARAM_INT(piece_depth, "HEDDLE_NET_DEPTH", 4, 1, 1'000'000, "how many reads of HEDDLE_NET_PIECE bytes are under way at a time for each message");
 
 constexpr std::uint32_t stream_frames = 16;  ///< unfinished writes to one peer, above which a stream waits
 
@@ -46,9 +46,9 @@ void give_back(Net& net, ReadPiece& piece) noexcept {
 /// Asks for the next pieces of `t`. False when the provider takes no more now.
 bool issue(Net& net, Transfer& t, bool& worked) noexcept {
   Move& move = *t.net;
-  std::uint64_t limit = static_cast<std::uint64_t>(piece_size.value() < 4096 ? 4096 : piece_size.value());
+  std::uint64_t limit = static_cast<std::uint64_t>(piece_size.value());
   if (limit > net.context.largest_read()) limit = net.context.largest_read();
-  while (move.issued < t.bytes && move.in_flight < static_cast<std::uint32_t>(piece_depth.value() < 1 ? 1 : piece_depth.value())) {
+  while (move.issued < t.bytes && move.in_flight < static_cast<std::uint32_t>(piece_depth.value())) {
     ReadPiece* piece = new_piece(net);
     piece->transfer = &t;
     piece->bytes = t.bytes - move.issued < limit ? t.bytes - move.issued : limit;

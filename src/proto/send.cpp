@@ -12,11 +12,11 @@ Limits limits;
 
 namespace {
 
-HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_EAGER", 8192,
-                  "largest message that is pushed whole through shared memory; larger ones wait for their receive");
-HEDDLE_PARAM_SIZE(self_eager_size, "HEDDLE_SELF_EAGER", 65536,
+HEDDLE_PARAM_SIZE(eager_size, "HEDDLE_EAGER", 8192, 0, 128 << 10,
+                  "largest message that is pushed whole through shared memory; larger ones wait for their receive (at most a quarter of the receiver's ring)");
+HEDDLE_PARAM_SIZE(self_eager_size, "HEDDLE_SELF_EAGER", 65536, 0, sys::ParamRange::unlimited,
                   "largest message to the own process that is buffered when no receive waits");
-HEDDLE_PARAM_SIZE(unexpected_size, "HEDDLE_UNEXPECTED", 64 << 20,
+HEDDLE_PARAM_SIZE(unexpected_size, "HEDDLE_UNEXPECTED", 64 << 20, 0, sys::ParamRange::unlimited,
                   "bytes of unexpected messages that each VCI keeps before senders must hold theirs back");
 
 }  // namespace
@@ -30,10 +30,9 @@ void fit_limits(std::uint32_t ring_lines) noexcept {
 }
 
 void read_limits() noexcept {
-  limits.eager.store(static_cast<std::size_t>(eager_size.value() < 0 ? 0 : eager_size.value()),
-                     std::memory_order_relaxed);
-  limits.self_eager = static_cast<std::size_t>(self_eager_size.value() < 0 ? 0 : self_eager_size.value());
-  limits.unexpected = static_cast<std::size_t>(unexpected_size.value() < 0 ? 0 : unexpected_size.value());
+  limits.eager.store(static_cast<std::size_t>(eager_size.value()), std::memory_order_relaxed);
+  limits.self_eager = static_cast<std::size_t>(self_eager_size.value());
+  limits.unexpected = static_cast<std::size_t>(unexpected_size.value());
 }
 
 }  // namespace proto

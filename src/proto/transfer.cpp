@@ -25,7 +25,7 @@
 namespace heddle::proto {
 namespace {
 
-HEDDLE_PARAM_SIZE(data_size, "HEDDLE_DATA", 8 << 10, "bytes of each record when a large message goes through the ring");
+HEDDLE_PARAM_SIZE(data_size, "HEDDLE_DATA", 8 << 10, 64, sys::ParamRange::unlimited, "bytes of each record when a large message goes through the ring (64 to a quarter of the ring)");
 
 constexpr std::uint64_t step_bytes = 256 << 10;  ///< bounds one step of the progress engine
 constexpr std::uint64_t piece_bytes = 64 << 10;  ///< that one end claims at once
@@ -180,7 +180,7 @@ bool say_placed(shm::Port& port, Transfer& t) noexcept {
 bool data_step(VciGuard& guard, Transfer& t) noexcept {
   Request& send = *t.request;
   shm::Port& port = port_of(*t.peer, t.lane);
-  const auto most = static_cast<std::uint64_t>(data_size.value() < 64 ? 64 : data_size.value());
+  const auto most = static_cast<std::uint64_t>(data_size.value());
   const std::uint64_t largest = limits.record.load(std::memory_order_relaxed);
   const std::uint64_t room = most < largest ? most : largest;
   bool worked = false;

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "sys/log.hpp"
-
 namespace heddle::sys {
 namespace {
 
@@ -22,11 +20,14 @@ bool parse_boolean(const char* text, std::int64_t& value) {
   return false;
 }
 
-bool parse_integer(const char* text, bool suffix, std::int64_t& value) {
+/// A whole number, with `suffix` also 8K, 8KiB, 8kB. One that 64 bits do not hold becomes the largest or smallest that they do, so
+/// that it is out of range rather than no number.
+bool parse_number(const char* text, bool suffix, std::int64_t& value) {
   char* end = nullptr;
   errno = 0;
   const long long number = std::strtoll(text, &end, 0);
-  if (end == text || errno) return false;
+  if (end == text) return false;
+  const bool fits = !errno;
   int shift = 0;
   if (suffix && *end) {
     switch (*end) {
@@ -40,35 +41,62 @@ bool parse_integer(const char* text, bool suffix, std::int64_t& value) {
     if (*end == 'B' || *end == 'b') ++end;
   }
   if (*end) return false;
-  return !__builtin_mul_overflow(number, std::int64_t{1} << shift, &value);
+  if (!fits || __builtin_mul_overflow(number, std::int64_t{1} << shift, &value)) value = number < 0 ? INT64_MIN : INT64_MAX;
+  return true;
 }
 
 }  // namespace
 
-Param::Param(ParamType type, const char* name, std::int64_t fallback, const char* fallback_text,
-             const char* help, bool alike) noexcept
-    : type_(type), alike_(alike), name_(name), fallback_(fallback), value_(fallback), fallback_text_(fallback_text),
-      text_(fallback_text), help_(help), next_(nullptr) {
+void Param::enlist() noexcept {
   if (!list_head) list_tail = &list_head;
   *list_tail = this;
   list_tail = &next_;
+}
 
+void Param::refuse(Mistake mistake, const char* given) noexcept {
+  mistake_ = mistake;
+  refused_ = given;
+}
+
+Param::Param(ParamType type, const char* name, std::int64_t fallback, ParamRange range, const char* help,
+             bool alike) noexcept
+    : type_(type), alike_(alike), name_(name), value_(fallback), range_(range), help_(help) {
+  enlist();
   const char* given = std::getenv(name);
-  if (!given || (!*given && type != ParamType::text)) return;
-  switch (type) {
-    case ParamType::boolean: set_ = parse_boolean(given, value_); break;
-    case ParamType::integer: set_ = parse_integer(given, false, value_); break;
-    case ParamType::size: set_ = parse_integer(given, true, value_); break;
-    case ParamType::text: text_ = given; set_ = true; break;
+  if (!given || !*given) return;
+  std::int64_t value = 0;
+  const bool parsed = type == ParamType::boolean ? parse_boolean(given, value)
+                                                 : parse_number(given, type == ParamType::size, value);
+  if (!parsed) {
+    refuse(Mistake::not_parsed, given);
+    return;
   }
-  if (!set_) {
-    value_ = fallback_;
-    notice("%s=%s is not %s; the default %lld is used. See `heddle info`.", name, given,
-           type == ParamType::boolean ? "a yes/no value (1, 0, yes, no, true, false, on, off)"
-           : type == ParamType::size  ? "a size (a number with K, M or G)"
-                                      : "a whole number",
-           static_cast<long long>(fallback_));
-  }
+  set_ = true;
+  value_ = value < range.low ? range.low : value > range.high ? range.high : value;
+  if (value != value_) refuse(Mistake::out_of_range, given);
+}
+
+Param::Param(const char* name, const char* fallback, const char* help) noexcept
+    : type_(ParamType::text), name_(name), text_(fallback), help_(help) {
+  enlist();
+  const char* given = std::getenv(name);
+  if (!given) return;
+  text_ = given;
+  set_ = true;
+}
+
+Param::Param(const char* name, const char* const* choices, std::size_t count, const char* help) noexcept
+    : type_(ParamType::text), name_(name), text_(choices[0]), help_(help), choices_(choices), choice_count_(count) {
+  enlist();
+  const char* given = std::getenv(name);
+  if (!given || !*given) return;
+  for (std::size_t i = 0; i < count && !set_; ++i)
+    if (!strcasecmp(given, choices[i])) {
+      value_ = static_cast<std::int64_t>(i);
+      text_ = choices[i];
+      set_ = true;
+    }
+  if (!set_) refuse(Mistake::not_parsed, given);
 }
 
 const Param* Param::first() noexcept { return list_head; }

@@ -17,8 +17,10 @@
 namespace heddle::sys {
 namespace {
 
-HEDDLE_PARAM_TEXT(backing, "HEDDLE_SHM_BACKING", "auto",
-                  "where shared memory lives: memfd (no name, not limited by /dev/shm), file (in /dev/shm), auto");
+enum Backing { automatic, memfd, file };
+HEDDLE_PARAM_CHOICE(backing, "HEDDLE_SHM_BACKING",
+                    "where shared memory lives: memfd (no name, not limited by /dev/shm), file (in /dev/shm), auto",
+                    "auto", "memfd", "file");
 
 constexpr const char* directory = "/dev/shm";
 constexpr const char* prefix = "heddle-";
@@ -86,13 +88,11 @@ bool create_file(std::size_t size, const char* job_id, int local_rank, Segment& 
 
 bool create_segment(std::size_t size, const char* job_id, int local_rank, Segment& segment, std::string& problem) {
   segment.size = size;
-  const bool memfd_only = !std::strcmp(backing.text(), "memfd");
-  const bool file_only = !std::strcmp(backing.text(), "file");
-  if (!file_only) {
+  if (backing.value() != Backing::file) {
     if (create_memfd(size, segment, problem)) return true;
     if (segment.fd >= 0) close(segment.fd);
     segment.fd = -1;
-    if (memfd_only) return false;
+    if (backing.value() == Backing::memfd) return false;
   }
   return create_file(size, job_id, local_rank, segment, problem);
 }

@@ -22,7 +22,7 @@ std::atomic<unsigned> pool_used{0};
 
 namespace {
 
-HEDDLE_PARAM_INT(vcis, "HEDDLE_VCIS", 0, "VCIs of each process (1 to 64); 0: as many as it has cores to run on");
+HEDDLE_PARAM_INT(vcis, "HEDDLE_VCIS", 0, 0, 64, "VCIs of each process (1 to 64); 0: as many as it has cores to run on");
 
 using detail::pool_table, detail::pool_used;
 
@@ -36,7 +36,7 @@ thread_local unsigned next_round = 0;  ///< where this thread's next round on al
 
 unsigned configured_vcis() noexcept {
   std::int64_t wanted = vcis.value();
-  if (wanted <= 0) wanted = sys::topology().usable;
+  if (wanted == 0) wanted = sys::topology().usable;
   return wanted < 1 ? 1 : wanted > 64 ? 64 : static_cast<unsigned>(wanted);
 }
 

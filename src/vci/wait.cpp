@@ -14,9 +14,9 @@
 namespace heddle {
 namespace {
 
-HEDDLE_PARAM_INT(hang_report, "HEDDLE_HANG_REPORT", 0,
+HEDDLE_PARAM_INT(hang_report, "HEDDLE_HANG_REPORT", 0, 0, 1'000'000,
                  "seconds after which a thread that sleeps in an MPI function says in which and what for; 0: never");
-HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, "microseconds that a waiting thread looks for work before it sleeps");
+HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, 0, 1'000'000'000, "microseconds that a waiting thread looks for work before it sleeps");
 
 bool barrier_works = false;  ///< the kernel's process-wide barrier: sleepers pay, senders do not
 bool node_crowded = false;   ///< more processes of the job than cores on this node

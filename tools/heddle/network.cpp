@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "sys/mistakes.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/library.hpp"
 
 namespace heddle::tool {
 
 int print_network(bool one_host, bool json) {
+  sys::report_mistakes(false);
   wire::Network network;
   std::vector<ofi::Offered> offered;
   std::string problem;

@@ -174,9 +174,9 @@ bool Launcher::wants_memory_in_dev_shm() const {
   constexpr const char* variable = "HEDDLE_SHM_BACKING";
   for (const App& app : options_.apps)
     for (const auto& [name, value] : app.environment.values)
-      if (name == variable) return value == "file";
+      if (name == variable) return strcasecmp(value.c_str(), "file") == 0;
   const char* backing = getenv(variable);
-  return backing != nullptr && std::string_view(backing) == "file";
+  return backing != nullptr && strcasecmp(backing, "file") == 0;
 }
 
 /// Shared by the ranks of the job, found by inheritance, gone with the last of them: see Bootstrap::job_fd. It never has a

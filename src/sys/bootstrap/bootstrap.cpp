@@ -32,8 +32,10 @@ namespace {
 HEDDLE_PARAM_BOOL(alone, "HEDDLE_SINGLETON", 0,
                   "run as a single process even where a launcher seems to have started several");
 
-HEDDLE_PARAM_TEXT(protocol, "HEDDLE_PMI", "auto",
-                  "the protocol to speak with the launcher: pmix, pmi2, pmi1; auto: what its variables say");
+enum Protocol { automatic, pmix, pmi2, pmi1 };
+HEDDLE_PARAM_CHOICE(protocol, "HEDDLE_PMI",
+                    "the protocol to speak with the launcher: pmix, pmi2, pmi1; auto: what its variables say",
+                    "auto", "pmix", "pmi2", "pmi1");
 
 std::mutex calls;  // one call at a time talks to the launcher
 
@@ -86,11 +88,10 @@ bool has_pmi_connection() {
 /// for make_pmi1 to explain.
 std::unique_ptr<Backend> choose_backend(std::string& error) {
   if (alone.value() != 0) return make_singleton();
-  const std::string_view wanted = protocol.text();
-  if (wanted == "pmi1") return make_pmi1();
-  if (wanted == "pmi2") return make_pmi2();
-  if (wanted == "pmix") {
-    if (auto pmix = make_pmix()) return pmix;
+  if (protocol.value() == Protocol::pmi1) return make_pmi1();
+  if (protocol.value() == Protocol::pmi2) return make_pmi2();
+  if (protocol.value() == Protocol::pmix) {
+    if (auto backend = make_pmix()) return backend;
     error = "HEDDLE_PMI=pmix, but this Heddle was built without PMIx (pmix.h; Debian: libpmix-dev)";
     return nullptr;
   }
@@ -99,7 +100,7 @@ std::unique_ptr<Backend> choose_backend(std::string& error) {
   if (has_pmi_connection())
     return is_set("PMI_JOBID") && is_set("SLURM_STEP_ID") && !is_set("MPI_LOCALRANKID") ? make_pmi2() : make_pmi1();
   if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK"))
-    if (auto pmix = make_pmix()) return pmix;
+    if (auto backend = make_pmix()) return backend;
   if (is_set("PMI_FD")) return make_pmi1();
   if (find_unreachable_launcher(error)) return nullptr;
   return make_singleton();
@@ -111,6 +112,12 @@ bool not_started(std::string& error) {
 }
 
 }  // namespace
+
+bool has_launcher() noexcept {
+  for (const char* name : {"PMI_RANK", "PMI_FD", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PALS_RANKID"})
+    if (is_set(name)) return true;
+  return false;
+}
 
 void announce_abort(int rank, int code, std::string_view message) noexcept {
   constexpr useconds_t time_for_the_launcher_to_read = 100'000;

@@ -58,6 +58,9 @@ struct Bootstrap {
 
 namespace bootstrap {
 
+/// Whether the environment has traces of a launcher that started this process. Any time, without a lock.
+bool has_launcher() noexcept;
+
 /// Finds the launcher in the environment, talks to it and fills `job`. May be called again after `finalize` in the
 /// same process (sessions). False: `error` says the cause and the remedy in one or two lines, ready for the user.
 /// A job environment whose server cannot be reached is such an error, never a singleton.

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* key_prefix = "heddle.";
 constexpr int get_retries = 1000;  // a millisecond apart
-HEDDLE_PARAM_INT(get_timeout_s, "HEDDLE_PMIX_TIMEOUT", 60,
+HEDDLE_PARAM_INT(get_timeout_s, "HEDDLE_PMIX_TIMEOUT", 60, 1, 1'000'000,
                  "seconds that a PMIx server may take to find what another process has put");
 
 struct FreeValue {

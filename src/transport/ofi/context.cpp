@@ -16,7 +16,7 @@
 namespace heddle::ofi {
 namespace {
 
-HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 256 << 10, "bytes of each of the four buffers in which a VCI receives from the network");
+HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 256 << 10, 4096, 1 << 30, "bytes of each of the four buffers in which a VCI receives from the network");
 
 constexpr int shared_buffers = 4;   ///< that many messages share
 constexpr int single_buffers = 64;  ///< where each message needs its own

@@ -37,13 +37,13 @@ namespace {
 
 using detail::Page, detail::page_bits, detail::pages, detail::page_size;
 
-HEDDLE_PARAM_SIZE(ring_size, "HEDDLE_RING", 256 << 10, "bytes of each VCI's ingress ring in shared memory (16K to 512K)");
+constexpr std::int64_t smallest_ring = 16 << 10;
+
+HEDDLE_PARAM_SIZE(ring_size, "HEDDLE_RING", 256 << 10, smallest_ring, 512 << 10, "bytes of each VCI's ingress ring in shared memory (16K to 512K; a power of two, or the next lower one)");
 HEDDLE_PARAM_BOOL(use_shm, "HEDDLE_SHM", 1, "messages between processes of one node go through shared memory; 0: through the network, for testing it");
 HEDDLE_PARAM_BOOL(shared_heap, "HEDDLE_SHARED_HEAP", 0,
                   "the program's large blocks (malloc) in memory that the ranks of a node share: mpiexec preloads libheddle_heap.so");
 HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
-
-constexpr std::uint64_t smallest_ring = 16 << 10;
 
 std::uint32_t page_count = 0;
 std::mutex attach_mutex;
@@ -59,10 +59,7 @@ sys::ProgramHeap own_program_heap{-1, nullptr, 0};
 std::size_t ring_area() noexcept { return vci_offset + max_vcis * vci_stride; }
 
 std::uint64_t ring_bytes() noexcept {
-  std::uint64_t bytes = static_cast<std::uint64_t>(ring_size.value());
-  if (bytes < smallest_ring) bytes = smallest_ring;
-  if (bytes > (512 << 10)) bytes = 512 << 10;
-  return std::bit_floor(bytes);
+  return std::bit_floor(static_cast<std::uint64_t>(ring_size.value()));
 }
 
 int local_index(ProcessIndex process) noexcept {

@@ -24,7 +24,7 @@
 namespace heddle::tcp {
 namespace {
 
-HEDDLE_PARAM_SIZE(socket_buffer, "HEDDLE_TCP_BUFFER", 0, "bytes that the kernel buffers for each direction of a TCP connection; 0: as it sees fit");
+HEDDLE_PARAM_SIZE(socket_buffer, "HEDDLE_TCP_BUFFER", 0, 0, 1 << 30, "bytes that the kernel buffers for each direction of a TCP connection; 0: as it sees fit");
 
 HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
                   "how TCP connections inside one host avoid congestion, of which there is none; empty: as the system does elsewhere");
@@ -66,8 +66,11 @@ void prepare(int fd, const sockaddr_storage& other) noexcept {
   setsockopt(fd, IPPROTO_TCP, rto_max_ms, &longest, sizeof longest);
   // Algorithms that measure the path and pace what they send (bbr) take the time that the other end needs its core for a slow path.
   const char* const congestion = local_congestion.text();
-  if (congestion && *congestion && is_own_host(other)) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, static_cast<socklen_t>(std::strlen(congestion)));
-  const int bytes = static_cast<int>(std::min<std::int64_t>(socket_buffer.value(), 1 << 30));
+  if (*congestion && is_own_host(other) && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, static_cast<socklen_t>(std::strlen(congestion))) &&
+      local_congestion.is_set())
+    HEDDLE_NOTICE_ONCE("HEDDLE_TCP_LOCAL_CONGESTION=%.80s is ignored: %s. This host offers what is in "
+                       "/proc/sys/net/ipv4/tcp_allowed_congestion_control.", congestion, std::strerror(errno));
+  const int bytes = static_cast<int>(socket_buffer.value());
   if (bytes <= 0) return;
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
