@@ -8,6 +8,7 @@
 #include "core/runtime.hpp"
 #include "core/stream.hpp"
 #include "core/topology.hpp"
+#include "proto/p2p.hpp"
 #include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
 
@@ -117,6 +118,7 @@ int free_comm(Comm& comm) noexcept {
     comm.user_freed.store(false, std::memory_order_release);  // a callback refused: it stays as it is
     return code;
   }
+  keep_for_pending(comm);
   release_comm(&comm);
   return MPI_SUCCESS;
 }

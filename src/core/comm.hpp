@@ -61,8 +61,8 @@ unsigned lane_of_thread() noexcept;
 /// One communicator as seen by one of its endpoints (a rank).
 ///
 /// Immutable after creation, so that every query and every send reads it without a lock: context, rank, size, group,
-/// vci. Mutable parts say what guards them. Lifetime: reference counted; each outstanding operation holds a reference only
-/// where it must survive MPI_Comm_free (requests with callbacks into it, schedules).
+/// vci. Mutable parts say what guards them. Lifetime: reference counted; an outstanding operation holds a reference only
+/// where it has callbacks into it (schedules), or once MPI_Comm_free was called or the operation has failed, for the error handler.
 struct Comm : Object {
   static constexpr Kind object_kind = Kind::comm;
 

@@ -48,7 +48,8 @@ int bad_handle(int error_class, const void* handle, const void* null_handle, con
 }  // namespace
 
 int blame(Comm* comm, int code) noexcept {
-  blamed = comm;
+  if (comm) retain_comm(*comm);
+  if (Comm* const before = std::exchange(blamed, comm)) release_comm(before);
   return code;
 }
 
@@ -206,9 +207,11 @@ int not_running() noexcept {
 }
 
 int raise_blamed(int code, const char* function) noexcept {
-  Comm* comm = blamed;
-  blamed = nullptr;
-  return comm ? heddle::raise(comm, code, function) : heddle::raise(code, function);
+  Comm* const comm = std::exchange(blamed, nullptr);  // the handler may call functions that fail
+  if (!comm) return heddle::raise(code, function);
+  heddle::raise(comm, code, function);
+  release_comm(comm);
+  return code;
 }
 
 int raise(MPI_Win, int code, const char* function) noexcept { return heddle::raise(code, function); }

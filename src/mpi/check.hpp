@@ -216,8 +216,7 @@ inline int narrow(MPI_Count value, int* out, const char* argument) noexcept {
 namespace heddle {
 
 /// For implementations of functions that take requests (MPI_Wait and its family): the error `code` belongs to `comm`, so the
-/// binding calls that communicator's error handler. Returns `code`: `return blame(request.comm, code);`. \pre comm stays valid
-/// until the implementation has returned.
+/// binding calls that communicator's error handler. Returns `code`: `return blame(request.comm, code);`. Refers to `comm` until then.
 [[gnu::cold, gnu::noinline]] int blame(Comm* comm, int code) noexcept;
 
 }  // namespace heddle

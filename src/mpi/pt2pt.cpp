@@ -72,8 +72,8 @@ void end_part(Pair& pair, VciGuard& guard) noexcept {
   // The last to come sees what the others wrote.
   if (pair.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Request& parent = *pair.parent;
-  if (const int code = pair.error.load(std::memory_order_relaxed)) parent.fail(code);
-  if (parent.vci == &guard.vci()) complete(parent, guard); else complete_elsewhere(parent);
+  parent.error = pair.error.load(std::memory_order_relaxed);
+  if (parent.vci == &guard.vci()) proto::end_request(guard, parent); else complete_elsewhere(parent);
   delete &pair;
 }
 
@@ -270,10 +270,12 @@ int Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message,
 int Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Status* status) {
   MPI_Request request = MPI_REQUEST_NULL;
   Message* taken = *message == MPI_MESSAGE_NO_PROC ? nullptr : resolve<Message>(*message);
-  Comm* comm = taken ? taken->comm : nullptr;
-  if (const int code = Imrecv(buf, count, datatype, message, &request)) return code;
-  const int code = wait(resolve<Request>(request), status);
-  return code ? blame_comm(comm, code) : code;
+  Comm* const comm = taken ? taken->comm : nullptr;
+  if (comm) retain_comm(*comm);  // which may have been freed, and the receive be the last that it lives for
+  int code = Imrecv(buf, count, datatype, message, &request);
+  if (!code && (code = wait(resolve<Request>(request), status))) blame_comm(comm, code);
+  if (comm) release_comm(comm);
+  return code;
 }
 
 }  // namespace heddle::mpi

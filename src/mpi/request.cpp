@@ -58,14 +58,15 @@ int describe(Request& r, MPI_Status* status) noexcept {
 /// What the free callback returned of the generalized request that this thread freed last.
 thread_local int free_error = MPI_SUCCESS;
 
-/// Ends a complete request: status, handle, memory. `comm` is whom to blame for an error.
-int conclude(Request& r, MPI_Request* handle, MPI_Status* status, Comm** comm = nullptr) noexcept {
+/// Ends a complete request: status, handle, memory.
+/// \param blames its communicator gets the error of the function, if it has failed
+int conclude(Request& r, MPI_Request* handle, MPI_Status* status, bool blames = true) noexcept {
   if (is_inactive(r)) {
     set_empty(status);
     return MPI_SUCCESS;
   }
   int code = describe(r, status);
-  if (comm && !*comm) *comm = r.comm;
+  if (code && blames) blame_comm(r.comm, code);  // the request may be what the communicator lives for
   if (!r.persistent) *handle = MPI_REQUEST_NULL;
   if (r.error) r.error = MPI_SUCCESS;  // not a plain store: the shared complete requests are never written
   if (r.type == Request::Type::generalized) [[unlikely]] {
@@ -151,7 +152,6 @@ bool all_complete(int count, const MPI_Request* requests) noexcept {
 /// Ends all requests of an array that is complete.
 int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
   bool failed = false;
-  Comm* comm = nullptr;
   int first_code = MPI_SUCCESS;
   GivenBack back;
   for (int i = 0; i < count; ++i) {
@@ -161,11 +161,9 @@ int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcep
     if (r && conclude_simply(*r, &requests[i], status, [&](Request& request) { back.add(request, request.vci->requests); })) {
       // nothing more to do
     } else if (r) {
-      Comm* whose = nullptr;
-      code = conclude(*r, &requests[i], status, &whose);
+      code = conclude(*r, &requests[i], status, !failed);
       if (code && !failed) {
         failed = true;
-        comm = whose;
         first_code = code;
       }
     } else {
@@ -176,13 +174,12 @@ int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcep
   if (!failed) return MPI_SUCCESS;
   char text[MPI_MAX_ERROR_STRING];
   error_text(first_code, text);
-  return blame_comm(comm, error(MPI_ERR_IN_STATUS, "an operation failed, see the statuses; the first: %.400s", text));
+  return error(MPI_ERR_IN_STATUS, "an operation failed, see the statuses; the first: %.400s", text);
 }
 
 /// Ends the complete ones among the requests. `*outcount` is MPI_UNDEFINED when none is active.
 int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses) noexcept {
   bool failed = false;
-  Comm* comm = nullptr;
   int n = 0;
   bool active = false;
   for (int i = 0; i < count; ++i) {
@@ -191,17 +188,13 @@ int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices,
     active = true;
     if (!r->is_done()) continue;
     MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[n];
-    Comm* whose = nullptr;
-    const int code = conclude(*r, &requests[i], status, &whose);
+    const int code = conclude(*r, &requests[i], status, !failed);
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
-    if (code && !failed) {
-      failed = true;
-      comm = whose;
-    }
+    failed = failed || code;
     indices[n++] = i;
   }
   *outcount = active ? n : MPI_UNDEFINED;
-  return failed ? blame_comm(comm, error(MPI_ERR_IN_STATUS, "an operation failed; its error code is in its status")) : MPI_SUCCESS;
+  return failed ? error(MPI_ERR_IN_STATUS, "an operation failed; its error code is in its status") : MPI_SUCCESS;
 }
 
 }  // namespace
@@ -210,9 +203,8 @@ namespace {
 
 [[gnu::noinline]] int wait_slowly(Request& r, MPI_Request* request, MPI_Status* status) noexcept {
   wait_until(r.vci, [&r] { return r.is_done(); }, {.request = &r, .function = "MPI_Wait"});
-  Comm* comm = nullptr;
-  const int code = conclude(r, request, status, &comm);
-  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Wait") : code;
+  const int code = conclude(r, request, status);
+  return code ? check::raise_blamed(code, "MPI_Wait") : code;
 }
 
 [[gnu::noinline]] int test_slowly(Request& r, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
@@ -220,9 +212,8 @@ namespace {
     progress_for_test(*r.vci);
     if (!r.is_done()) return *flag = 0, MPI_SUCCESS;
   }
-  Comm* comm = nullptr;
-  const int code = conclude(r, request, status, &comm);
-  return code ? check::raise_blamed(blame_comm(comm, code), "MPI_Test") : code;
+  const int code = conclude(r, request, status);
+  return code ? check::raise_blamed(code, "MPI_Test") : code;
 }
 
 }  // namespace
@@ -311,9 +302,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   if (active && found < 0) wait_until(nullptr, [&] { return (found = find_complete(count, requests, active)) >= 0; });
   if (found < 0) return *index = MPI_UNDEFINED, set_empty(status), MPI_SUCCESS;
   *index = found;
-  Comm* comm = nullptr;
-  const int code = conclude(*see(requests[found]).request, &requests[found], status, &comm);
-  return code ? blame_comm(comm, code) : code;
+  return conclude(*see(requests[found]).request, &requests[found], status);
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -326,9 +315,7 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
     if (*flag) set_empty(status);
     return MPI_SUCCESS;
   }
-  Comm* comm = nullptr;
-  const int code = conclude(*see(requests[found]).request, &requests[found], status, &comm);
-  return code ? blame_comm(comm, code) : code;
+  return conclude(*see(requests[found]).request, &requests[found], status);
 }
 
 int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {

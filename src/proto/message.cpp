@@ -31,12 +31,14 @@ Message* take_message(int source, int tag, Comm& comm, Envelope& envelope) noexc
     message->message = found;
     message->vci = &guard.vci();
     message->comm = &comm;
+    retain_comm(comm);
   }
   return message;
 }
 
 Request* receive_message(Message& message, void* buffer, MPI_Count count, Datatype& type) noexcept {
   Request* receive;
+  Comm* comm = message.comm;
   {
     VciGuard guard(*message.vci);
     receive = new_request(guard.vci(), Request::Type::recv, message.comm);
@@ -50,7 +52,13 @@ Request* receive_message(Message& message, void* buffer, MPI_Count count, Dataty
       receive->special = true;  // so that its end gives the datatype back
     }
     proto::consume(guard, *receive, *message.message);
+    // A communicator that is freed from now on finds the request; one that was before is handed on to it.
+    if (comm->user_freed.load(std::memory_order_acquire) && !receive->is_done()) {
+      receive->special = receive->holds_comm = true;
+      comm = nullptr;
+    }
   }
+  if (comm) release_comm(comm);
   pool<Message>().destroy(&message);
   return receive;
 }

@@ -15,7 +15,7 @@ struct Message : Object {
   static constexpr Kind object_kind = Kind::message;
   proto::Unexpected* message = nullptr;
   Vci* vci = nullptr;
-  Comm* comm = nullptr;
+  Comm* comm = nullptr;  ///< referenced
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return 0; }
 };
 

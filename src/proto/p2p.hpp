@@ -52,6 +52,9 @@ Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count,
                         Comm& comm, SendMode mode) noexcept;
 /// Gives a request that its user is done with back to its pool (or leaves a persistent one inactive). \pre complete
 void retire(Request* request) noexcept;
+/// MPI_Comm_free: every operation of `comm` that is not over takes a reference to it, so that an error finds its handler. Operations
+/// pay nothing for it; the call looks at all requests that this process ever had at the same time. \see MPI-5.0 §7.4.3
+void keep_for_pending(Comm& comm) noexcept;
 /// MPI_Request_free: an active operation goes on and its request goes back when it is done.
 void release_by_user(Request& request) noexcept;
 /// MPI_Start of an inactive persistent request. Error code.

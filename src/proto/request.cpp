@@ -24,8 +24,9 @@ void recycle(Request& r) noexcept {
   if (r.datatype) release(*r.datatype);
   if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv))
     release_comm(r.comm);
+  if (r.holds_comm) release_comm(r.comm);
   // Back to the default state, which `new_request` relies on.
-  r.special = r.persistent = r.cancelled = r.user_freed = false;
+  r.special = r.persistent = r.cancelled = r.user_freed = r.holds_comm = false;
   r.ops = nullptr;
   r.data = nullptr;
   r.continuation = nullptr;
@@ -38,6 +39,29 @@ void recycle(Request& r) noexcept {
 }
 
 }  // namespace
+
+void Request::fail(int code) noexcept {
+  error = code;
+  special = true;
+  // Parts of other operations, which have a continuation, tell those; their communicator may be gone.
+  if (!comm || continuation || holds_comm) return;
+  holds_comm = true;
+  retain_comm(*comm);
+}
+
+void keep_for_pending(Comm& comm) noexcept {
+  for_each_vci([&](Vci& vci) {
+    VciGuard guard(vci);
+    vci.requests.for_each([&](Request& r) {
+      // One that is done is its waiter's; if it failed it has its reference. Parts of other operations: as in `fail`.
+      if (!r.is(Kind::request) || r.is_done() || r.continuation || r.persistent || r.holds_comm || !r.comm) return;
+      if (r.comm != &comm && r.comm->stands_for != &comm) return;
+      r.comm = &comm;
+      r.special = r.holds_comm = true;
+      retain_comm(comm);
+    });
+  });
+}
 
 void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
   if (!r.persistent && r.datatype) {
@@ -72,7 +96,10 @@ void complete_from_outside(Request& request) noexcept {
 }
 
 namespace proto {
-void end_request(VciGuard& guard, Request& request) noexcept { complete(request, guard); }
+void end_request(VciGuard& guard, Request& request) noexcept {
+  if (request.error) request.fail(request.error);
+  complete(request, guard);
+}
 bool has_freed_sends() noexcept { return freed_sends.load(std::memory_order_relaxed) != 0; }
 }  // namespace proto
 

@@ -50,8 +50,9 @@ struct Request : Object, match::Posted {
   bool persistent = false;
   bool cancelled = false;
   bool user_freed = false;    ///< MPI_Request_free while active: goes back to the pool when done
+  bool holds_comm = false;    ///< has a reference to `comm`: from MPI_Comm_free, or from its failure, on
   Vci* vci = nullptr;
-  Comm* comm = nullptr;       ///< for error handlers; referenced while the request lives
+  Comm* comm = nullptr;       ///< for error handlers and names; alive while the operation runs (`keep_for_pending`)
   const RequestOps* ops = nullptr;
   void* data = nullptr;       ///< what `ops` work on: the schedule of a persistent collective, a generalized request's state
   Continuation* continuation = nullptr;
@@ -70,11 +71,10 @@ struct Request : Object, match::Posted {
   std::uint8_t mode = 0;         ///< SendMode
   Transfer* transfer = nullptr;  ///< of a rendezvous under way
   Request* next = nullptr;       ///< in the VCI's free or ready list
+  Request* sibling = nullptr;    ///< the list of all requests of the VCI; never changes
 
-  void fail(int code) noexcept {
-    error = code;
-    special = true;
-  }
+  /// Sets the error, and keeps the communicator until somebody is told of it. \pre the VCI is held
+  [[gnu::cold]] void fail(int code) noexcept;
   void then(Continuation& next_step) noexcept {
     continuation = &next_step;
     special = true;

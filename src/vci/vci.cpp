@@ -51,6 +51,8 @@ void RequestCache::refill(Vci* vci) noexcept {
       sys::fatal("no memory for a request");
     }
     request->vci = vci;
+    request->sibling = all_;
+    all_ = request;
     request->next = free_;
     free_ = request;
   }

@@ -67,11 +67,17 @@ class RequestCache {
     do last->next = head;  // Release pairs with the acquire in refill: the fields are ours again.
     while (!returned_.compare_exchange_weak(head, first, std::memory_order_release, std::memory_order_relaxed));
   }
+  /// Calls `use(Request&)` for all requests, free ones too. \pre the VCI is held
+  template <typename Use>
+  void for_each(Use&& use) noexcept {
+    for (Request* request = all_; request; request = request->sibling) use(*request);
+  }
 
  private:
   void refill(Vci* vci) noexcept;
 
   Request* free_ = nullptr;
+  Request* all_ = nullptr;
   alignas(sync::cache_line) std::atomic<Request*> returned_{nullptr};  ///< pushed by any thread, taken as a whole
 };
 
