@@ -5,7 +5,7 @@ import stat
 import tempfile
 import unittest
 
-from launch import LaunchTest, mpiexec
+from launch import BUILD, LaunchTest, mpiexec
 
 SAY = "#!/bin/sh\nprintf '%s|' \"$(basename \"$0\")\" \"$@\"\necho\n"
 ALLOCATION = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]",
@@ -79,6 +79,21 @@ class Engines(LaunchTest):
         self.install("srun", text="#!/bin/sh\nfor w; do case $w in /proc/self/fd/*) cat $w; esac; done\n")
         self.assertEqual(self.called("-n", 1, "-env", "A", "b c", "x", ":", "-n", 3, "-wdir", "/tmp", "y", "z", env=ALLOCATION),
                          "0-0 env 'A=b c' x\n1-3 env --chdir=/tmp y z")
+
+    def test_the_shared_heap_is_preloaded_into_the_programs_that_want_it_whoever_starts_them(self):
+        heap = os.path.join(os.path.realpath(BUILD), "lib/libheddle_heap.so")
+        if not os.path.exists(heap):
+            self.skipTest("built without the heap")
+        self.install("mpiexec.hydra", "prterun", "srun", text=SAY + "echo preloaded=$LD_PRELOAD\n")
+        wish = {"HEDDLE_SHARED_HEAP": "1", "LD_PRELOAD": None}
+        for engine in "hydra", "prte", "slurm":
+            said = self.called("-launcher", engine, "-n", 2, "x", "y", env=wish)
+            self.assertRegex(said, rf"\|env\|LD_PRELOAD={heap}\|x\|y\|\npreloaded=$")
+        said = self.called("-launcher", "hydra", "-n", 1, "x", ":", "-n", 1, "-env", "HEDDLE_SHARED_HEAP", "on", "y")
+        self.assertRegex(said, rf"\|-n\|1\|x\|:\|-n\|1\|env\|HEDDLE_SHARED_HEAP=on\|LD_PRELOAD={heap}\|y\|")
+        said = self.called("-launcher", "prte", "-n", 1, "-env", "LD_PRELOAD", "/other.so", "x", env=wish)
+        self.assertRegex(said, rf"\|env\|LD_PRELOAD=/other.so\|LD_PRELOAD={heap}:/other.so\|x\|")
+        self.assertNotIn("heddle_heap", self.called("-launcher", "prte", "-n", 1, "x", env={"HEDDLE_SHARED_HEAP": "0"}))
 
     def test_a_timeout_ends_an_engine_with_the_promised_code(self):
         self.install("mpiexec.hydra", text="#!/bin/sh\nexec sleep 60\n")

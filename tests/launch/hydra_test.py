@@ -5,7 +5,7 @@ import shutil
 import sys
 import unittest
 
-from launch import BUILD, CLIENT, LaunchTest, mpiexec
+from launch import BUILD, CLIENT, HEAP_PROGRAM, LaunchTest, mpiexec
 
 MPICH = os.environ.get("HEDDLE_TEST_MPICH", os.path.join(BUILD, "external/mpich/bin"))
 HYDRA = os.path.join(MPICH, "mpiexec.hydra")
@@ -38,6 +38,12 @@ class Hydra(LaunchTest):
     def test_hydra_inside_a_heddle_job_is_a_launcher_of_its_own(self):
         out = self.succeeds("-n", 1, HYDRA, "-n", 2, CLIENT, "hello")
         self.assertEqual([line.split()[1] for line in out.splitlines()], ["size=2"] * 2)
+
+    def test_the_shared_heap_is_preloaded_through_our_mpiexec(self):
+        if not os.path.exists(HEAP_PROGRAM):
+            self.skipTest("the program that uses the heap is not built")
+        env = {"HEDDLE_SHARED_HEAP": "1", "PATH": os.path.dirname(HYDRA) + ":" + os.environ["PATH"]}
+        self.succeeds("-launcher", "hydra", "-n", 2, HEAP_PROGRAM, env=env)
 
     def test_a_program_of_mpich_runs_under_our_mpiexec(self):
         compiler = os.path.join(MPICH, "mpicc")

@@ -10,6 +10,7 @@ import unittest
 BUILD = os.environ["HEDDLE_BUILD"]
 MPIEXEC = os.path.join(BUILD, "bin/mpiexec")
 CLIENT = os.path.join(BUILD, "tests/launch/launch_client")
+HEAP_PROGRAM = os.path.join(BUILD, "tests/mpi/env/shared_heap_carries_messages_of_malloc")  # fails without the heap
 LONG = 60  # seconds: a bound on hangs, nothing is expected to take it
 
 
@@ -150,5 +151,5 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(left, [])
 
 
-__all__ = ["BUILD", "CLIENT", "LONG", "LaunchTest", "MPIEXEC", "Running", "clean_environment", "is_alive", "mpiexec",
+__all__ = ["BUILD", "CLIENT", "HEAP_PROGRAM", "LONG", "LaunchTest", "MPIEXEC", "Running", "clean_environment", "is_alive", "mpiexec",
            "signal", "state_of", "wait_until"]

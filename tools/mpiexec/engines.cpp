@@ -19,6 +19,7 @@ namespace heddle::mpiexec {
 namespace {
 
 using Words = std::vector<std::string>;
+constexpr std::string_view preload_word = "LD_PRELOAD=";
 
 std::string variable(const char* name) {
   const char* text = getenv(name);
@@ -236,6 +237,26 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+/// `options` with what apps that want the shared heap must have preloaded. Set for the program alone, by `env`, which works alike
+/// through all engines: they and their daemons have no use for it, and PRRTE's would not pass it on.
+Options with_shared_heap(const Options& options) {
+  Options result = options;
+  std::string last_problem;
+  for (App& app : result.apps) {
+    std::vector<std::string> environment = make_environment(app);
+    const auto preload = [&] {
+      const auto found = std::find_if(environment.begin(), environment.end(), [](const std::string& text) { return text.starts_with(preload_word); });
+      return found != environment.end() ? found->substr(preload_word.size()) : std::string();
+    };
+    const std::string before = preload();
+    const std::string problem = preload_shared_heap(environment);
+    if (!problem.empty() && problem != last_problem && !options.quiet) say(problem);
+    last_problem = problem;
+    if (const std::string wanted = preload(); wanted != before) app.environment.values.emplace_back("LD_PRELOAD", wanted);
+  }
+  return result;
+}
+
 }  // namespace
 
 EngineChoice choose_engine(const Options& options) {
@@ -274,16 +295,17 @@ std::vector<std::string> engine_command(const EngineChoice& choice, const Option
   return words;
 }
 
-std::optional<int> hand_over(const Options& options) {
-  const EngineChoice choice = choose_engine(options);
+std::optional<int> hand_over(const Options& asked) {
+  const EngineChoice choice = choose_engine(asked);
   if (!choice.problem.empty()) {
     say(choice.problem);
     return 2;
   }
   if (choice.engine == Engine::own) {
-    if (options.verbose) say(fmt::format("starts the ranks itself ({})", choice.reason));
+    if (asked.verbose) say(fmt::format("starts the ranks itself ({})", choice.reason));
     return std::nullopt;
   }
+  const Options options = with_shared_heap(asked);
   std::string programs;
   Words words = engine_command(choice, options, programs);
   if (!programs.empty()) {
@@ -296,11 +318,6 @@ std::optional<int> hand_over(const Options& options) {
     for (std::string& word : words)
       if (word == multi_program_word) word = fmt::format("/proc/self/fd/{}", file);
   }
-  std::vector<std::string> preload;
-  for (char** entry = environ; *entry != nullptr; ++entry) preload.emplace_back(*entry);
-  if (const std::string problem = preload_shared_heap(preload); !problem.empty() && !options.quiet) say(problem);
-  for (std::string& text : preload)
-    if (text.starts_with("LD_PRELOAD=")) putenv(text.data());
   if (options.bind == Bind::even && !options.quiet)
     say(fmt::format("--bind even has no effect: the ranks are started by {}, and not bound", name_of(choice.engine)));
   if (options.verbose) {

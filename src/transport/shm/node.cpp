@@ -123,13 +123,27 @@ bool open_named_files(std::string& problem) {
   return true;
 }
 
+/// Our mpiexec preloads the heap, whichever launcher it hands the job to; called directly, no launcher knows of it.
+void tell_to_preload() noexcept {
+  std::string path = "libheddle_heap.so";
+  Dl_info own;
+  if (dladdr(reinterpret_cast<const void*>(&tell_to_preload), &own) && own.dli_fname) {
+    const std::string_view library = own.dli_fname;
+    const std::string beside = std::string(library.substr(0, library.rfind('/') + 1)) + path;
+    if (char* const whole = realpath(beside.c_str(), nullptr)) {
+      path = whole;
+      std::free(whole);
+    }
+  }
+  HEDDLE_NOTICE_ONCE("HEDDLE_SHARED_HEAP has no effect: libheddle_heap.so is not preloaded. Heddle's mpiexec does that, also where Slurm, PRRTE or "
+                     "Hydra start the ranks for it; with another launcher put `env LD_PRELOAD=%s` before the program.", path.c_str());
+}
+
 /// Tells the peers where to find the part of the program's heap that lies in a memfd, when libheddle_heap.so made one.
 void publish_program_heap() noexcept {
   header->heap_fd = -1;
   const auto function = reinterpret_cast<sys::ProgramHeapFunction>(dlsym(RTLD_DEFAULT, sys::program_heap_symbol));
-  if (!function && shared_heap.value() && first_to_say(NodeNotice::no_shared_heap))
-    HEDDLE_NOTICE_ONCE("HEDDLE_SHARED_HEAP is set, but libheddle_heap.so is not loaded. Start with Heddle's mpiexec, or name the "
-                       "library in LD_PRELOAD of the ranks.");
+  if (!function && shared_heap.value() && own_process == 0) tell_to_preload();
   const sys::ProgramHeap* heap = function ? function() : nullptr;
   struct stat info;
   if (!heap || fstat(heap->fd, &info)) return;

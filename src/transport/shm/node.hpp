@@ -104,7 +104,7 @@ extern sys::Segment region;
 extern RegionHeader* header;
 
 /// What the ranks of a node say once between them.
-enum class NodeNotice : std::uint32_t { no_cma = 1, no_shared_heap = 2 };
+enum class NodeNotice : std::uint32_t { no_cma = 1 };
 /// True for the first rank of the node that asks for this notice (or when the ranks cannot be asked).
 bool first_to_say(NodeNotice what) noexcept;
 
