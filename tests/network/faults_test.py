@@ -46,8 +46,8 @@ def listening_ports(pid):
 
 
 class Faults(LaunchTest):
-    def start(self, ranks, *arguments, env=None):
-        job = Running("-n", ranks, RANKS, *arguments, env={**NETWORK, **(env or {})})
+    def start(self, ranks, *arguments, env=None, program=(RANKS,)):
+        job = Running("-stdin", "all" if "late" in arguments else "0", "-n", ranks, *program, *arguments, env={**NETWORK, **(env or {})})
         self.addCleanup(job.__exit__, None, None, None)
         self.assertEqual(job.process.stdout.readline(), b"ready\n", job.error_text())
         return job
@@ -105,6 +105,25 @@ class Faults(LaunchTest):
         done = mpiexec("-n", 8, "sh", "-c", f"ulimit -n 10; exec {RANKS} exchange", env={**NETWORK, "HEDDLE_NET_TIMEOUT": "5"})
         self.assertNotEqual(done.code, 0)
         self.assertRegex(done.err, r"too many files open.*ulimit -n")
+
+    @unittest.skipIf(PROVIDER, "libfabric lets strangers stay")
+    def test_strangers_who_say_nothing_keep_no_descriptors_from_ranks(self):
+        job = self.start(3, "late", program=("sh", "-c", f'ulimit -n 24; exec {RANKS} "$@"', "sh"))
+        held = [socket.create_connection(port, timeout=LONG) for port in self.ports_of(job) for _ in range(30)]
+        self.ends_well(job)
+        self.assertEqual(len(held), 90)
+        for client in held:
+            client.close()
+
+    @unittest.skipIf(PROVIDER, "it looks only at the name of a provider and at its buffers")
+    def test_settings_that_do_not_fit_together_are_named(self):
+        for setting, value in (("HEDDLE_NET_EAGER", "1M"), ("HEDDLE_NET_FRAME", "256K"),
+                               ("HEDDLE_OFI_PROVIDER", "tcp;ofi_rxm")):
+            with self.subTest(setting):
+                done = mpiexec("-n", 1, "-env", setting, value, RANKS, "exchange", ":", "-n", 1, RANKS, "exchange",
+                               env={**NETWORK, "HEDDLE_NET_TIMEOUT": "5"})
+                self.assertNotEqual(done.code, 0, done)
+                self.assertRegex(done.err, rf"cannot reach rank [01]: .*{setting}")
 
     def test_rubbish_on_the_ports_is_ignored(self):
         job = self.start(2, "exchange")

@@ -1,6 +1,7 @@
 // The ranks of the tests of faults:  ranks WHAT
 //
 //   exchange   says "ready" once all are connected, then exchanges checked messages until a line comes on rank 0's input
+//   late       says "ready" before any message, and exchanges once a line has come on every rank's input
 //   broken     rank 1 breaks its connections in the middle of an exchange
 //   mute       rank 1 stops (SIGSTOP) after "ready"; rank 0 sends to it and waits
 //   leave      rank 1 stops; rank 0 sends to it as much as is sent unasked, and leaves; rank 1 receives it once it goes on
@@ -58,6 +59,14 @@ void exchange() {
     }
     MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
+  say("done");
+}
+
+void late() {
+  say("ready");
+  if (std::getchar() == EOF) fail("no input");
+  round_trip(1, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
   say("done");
 }
 
@@ -136,6 +145,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const char* what = argc > 1 ? argv[1] : "";
   if (!std::strcmp(what, "exchange")) exchange();
+  else if (!std::strcmp(what, "late")) late();
   else if (!std::strcmp(what, "broken")) broken();
   else if (!std::strcmp(what, "mute")) mute();
   else if (!std::strcmp(what, "leave")) leave();

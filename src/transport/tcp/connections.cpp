@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,6 +75,16 @@ void prepare(int fd, const sockaddr_storage& other) noexcept {
   if (bytes <= 0) return;
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+/// A process of the job greets in the moment in which it connects, or as soon as its cable is back. What takes longer is a stranger, who must
+/// not keep a descriptor for good, and least of all one that a process of the job waits for.
+constexpr std::int64_t seconds_to_greet = 60, seconds_where_scarce = 1;
+
+std::int64_t seconds_now() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec;
 }
 
 bool failed(const char* what, std::string& problem) {
@@ -183,7 +194,9 @@ Connection& Context::new_connection(int fd) noexcept {
 bool Context::connect(Peer& peer) noexcept {
   sockaddr_storage to{};
   std::memcpy(&to, peer.name.data(), peer.name.size());
-  const int fd = make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  const auto make = [&] { return make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }); };
+  int fd = make();
+  if (fd < 0 && (errno == EMFILE || errno == ENFILE) && send_strangers_away(seconds_where_scarce)) fd = make();
   if (fd < 0) {
     if (errno == EMFILE || errno == ENFILE)
       sys::fatal("no connection to another rank: this process has too many files open, one for each rank it talks to; raise the limit (`ulimit -n`)");
@@ -209,7 +222,17 @@ bool Context::connect(Peer& peer) noexcept {
   return peer.error == 0;
 }
 
+/// Closes connections that have not greeted for so long. True if there were any.
+bool Context::send_strangers_away(std::int64_t seconds) noexcept {
+  const std::int64_t now = seconds_now();
+  bool any = false;
+  for (auto& connection : connections_)
+    if (connection->fd >= 0 && !connection->peer && now - connection->since > seconds) end(*connection), any = true;
+  return any;
+}
+
 void Context::accept_all() noexcept {
+  send_strangers_away(seconds_to_greet);
   // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here.
   std::erase_if(connections_, [](const auto& c) {
     return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting;
@@ -220,9 +243,10 @@ void Context::accept_all() noexcept {
     const int fd = make_descriptor([&] { return accept4(listener_, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (fd >= 0) {
       prepare(fd, from);
-      new_connection(fd);
+      new_connection(fd).since = seconds_now();
       continue;
     }
+    if ((errno == EMFILE || errno == ENFILE) && send_strangers_away(seconds_where_scarce)) continue;
     if (errno == EMFILE || errno == ENFILE)
       HEDDLE_NOTICE_ONCE("a connection waits because this process has too many files open: raise the limit (`ulimit -n`)");
     if (errno != EINTR && errno != ECONNABORTED) return;

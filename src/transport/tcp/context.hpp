@@ -67,6 +67,7 @@ class Context final : public wire::Context {
   Peer& peer_named(std::string_view name);
   bool connect(Peer& peer) noexcept;
   Connection& new_connection(int fd) noexcept;
+  bool send_strangers_away(std::int64_t seconds) noexcept;
   void accept_all() noexcept;
   int post(Peer& peer, Packet& packet, bool later = false) noexcept;
   Packet* new_packet() noexcept;
