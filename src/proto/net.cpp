@@ -1,9 +1,12 @@
 // The network of a process: who is where, links and frames, sending.
 #include <pthread.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "sys/error.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
+#include "transport/host_address.hpp"
 #include "transport/ofi/library.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/tcp_watch.hpp"
@@ -37,7 +41,7 @@ HEDDLE_PARAM_BOOL(gather, "HEDDLE_NET_GATHER", 1, "small messages to one peer th
 HEDDLE_PARAM_BOOL(wake, "HEDDLE_NET_WAKE", 1, "what arrives from the network wakes sleeping threads; 0: they look twice in a millisecond, which some providers make messages faster by");
 
 constexpr std::uint64_t frames_per_slab = 16;
-constexpr char card_version = 1;
+constexpr char card_version = 2;
 constexpr int most_ranks_with_large_buffers = 32;
 constexpr std::size_t tcp_eager = 64 << 10;  ///< a copy costs less than the two more ways that asking first takes
 
@@ -47,6 +51,7 @@ struct Card {
   char reserved[3];
   std::uint32_t vcis;
   std::uint64_t key;       ///< rank 0's is the job's, where the launcher gave none
+  std::uint64_t largest_frame;  ///< that it receives
   char provider[48];
 };
 
@@ -92,13 +97,19 @@ bool read_card(const sys::Bootstrap* job, ProcessIndex process, KnownProcess& ou
   if (!sys::bootstrap::get(static_cast<int>(process), "net", text, problem)) return false;
   Card card;
   if (!text || text->size() <= sizeof card || (std::memcpy(&card, text->data(), sizeof card), card.version != card_version)) {
-    problem = "rank " + std::to_string(process) + " has published no network address: does it run another version of the library?";
+    problem = "rank " + std::to_string(process) + " has published no network address: do all ranks run the same version of the library, with the "
+              "same HEDDLE_SHM?";
     return false;
   }
   card.provider[sizeof card.provider - 1] = 0;
   if (provider_and_buffer() != card.provider) {
     problem = "rank " + std::to_string(process) + " uses the network provider " + card.provider + ", this one " + provider_and_buffer() +
               ": set HEDDLE_OFI_PROVIDER, and with ofi_rxm FI_OFI_RXM_BUFFER_SIZE, to the same on all nodes";
+    return false;
+  }
+  if (card.largest_frame != largest_frame) {
+    problem = "rank " + std::to_string(process) + " takes network messages of " + std::to_string(card.largest_frame) + " bytes, this one of " +
+              std::to_string(largest_frame) + ": set HEDDLE_NET_EAGER and HEDDLE_NET_FRAME to the same on all nodes";
     return false;
   }
   (void)job;
@@ -203,10 +214,25 @@ Link& new_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
 
 }  // namespace
 
+std::string way_to(const Link& link) {
+  std::string text = network.choice.interface;
+  if (!network.choice.address.empty()) text += " " + network.choice.address;
+  const std::unique_lock hold(known_mutex, std::try_to_lock);  // the job is about to end: nothing may be waited for
+  const auto found = hold && known ? known->find(link.process) : decltype(known->end()){};
+  if (!hold || !known || found == known->end()) return text;
+  sockaddr_storage name{};
+  std::memcpy(&name, found->second.name.data(), std::min(found->second.name.size(), sizeof name));
+  if (const std::string there = text_of(reinterpret_cast<const sockaddr&>(name)); !there.empty()) text += " to " + there;
+  return text;
+}
+
+const char* advice_for(const Link& link) noexcept {
+  return link.expected || link.acked ? "" : ". Nothing has ever come from there: HEDDLE_NET says which network is the one between the hosts";
+}
+
 void lost(const Link& link, const char* doing, int error) noexcept {
-  sys::fatal("the connection to rank %u was lost while %s (%s, %s: %s): the process has died, its host is down, or the network between "
-             "%s and it is cut", link.process, doing, network.choice.provider.c_str(), network.choice.interface.c_str(), wire::error_text(network, error).c_str(),
-             network.choice.address.empty() ? "this host" : network.choice.address.c_str());
+  sys::fatal("the connection to rank %u was lost while %s (%s, %s: %s): the process has died, its host is down, or the network between is "
+             "cut%s", link.process, doing, network.choice.provider.c_str(), way_to(link).c_str(), wire::error_text(network, error).c_str(), advice_for(link));
 }
 
 Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept {
@@ -472,6 +498,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   card.vcis = vcis;
   if (getrandom(&own_key, sizeof own_key, 0) != sizeof own_key) own_key = hash(job.job_id + std::to_string(job.rank));
   card.key = own_key;
+  card.largest_frame = largest_frame;
   std::snprintf(card.provider, sizeof card.provider, "%s", provider_and_buffer().c_str());
   std::string text(reinterpret_cast<const char*>(&card), sizeof card);
   text += first_context->name();

@@ -125,6 +125,10 @@ void tick(VciGuard& guard, Net& net) noexcept;
 /// The helper's ticks so far: seconds in which this process ran. Relaxed: a count that orders nothing.
 extern std::atomic<std::uint32_t> ticks;
 
+/// For messages about a peer that is not reached: from where to where, and what to do where it never was.
+std::string way_to(const Link& link);
+const char* advice_for(const Link& link) noexcept;
+
 /// Ends the job: the peer cannot be reached any more.
 [[noreturn]] void lost(const Link& link, const char* doing, int error) noexcept;
 

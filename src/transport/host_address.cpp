@@ -47,7 +47,7 @@ std::set<std::string> addresses_of(const std::string& interface) {
 
 /// Names of interfaces that lead to no other host: bridges to containers and virtual machines of this one.
 bool is_private_bridge(const std::string& interface) {
-  for (const char* prefix : {"docker", "virbr", "lxcbr", "br-", "cni", "podman"})
+  for (const char* prefix : {"docker", "virbr", "lxcbr", "lxdbr", "incusbr", "br-", "cni", "podman"})
     if (interface.rfind(prefix, 0) == 0) return true;
   return false;
 }

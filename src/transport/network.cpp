@@ -50,9 +50,12 @@ bool choose_own(bool one_host, Network& network, std::vector<ofi::Offered>* offe
     ofi::Offered seen{own_tcp, entry->ifa_name, text_of(*entry->ifa_addr), "works"};
     const std::string bytes = address_bytes(seen.address);
     const char* reason = entry->ifa_flags & IFF_UP ? refusal(*wanted, one_host, seen.interface, bytes) : "the interface is down";
+    const bool linked = entry->ifa_flags & IFF_RUNNING;
     if (reason) seen.verdict = reason;
-    // The first one wins, IPv4 before IPv6; on one host the loopback first.
-    const int score = reason ? -1 : 1 + (v4 ? 1 : 0) + (wanted->any && one_host && is_loopback(bytes) ? 2 : 0);
+    else if (!linked) seen.verdict = "no link: is the cable out?";
+    // The first one wins, IPv4 before IPv6; on one host the loopback first. One without a link comes last, but not to nothing: it may be back
+    // in a moment.
+    const int score = reason ? -1 : 1 + (v4 ? 1 : 0) + (wanted->any && one_host && is_loopback(bytes) ? 2 : 0) + (linked ? 4 : 0);
     if (score > best) {
       best = score;
       place = offered ? offered->size() : 0;
@@ -78,6 +81,7 @@ bool choose_own(bool one_host, Network& network, std::vector<ofi::Offered>* offe
   if (!wanted->any) network.choice.why += std::string("; on HEDDLE_NET=") + wanted->text;
   else if (is_loopback(address_bytes(network.choice.address))) network.choice.why += "; all ranks are on this host, so the loopback interface will do";
   else network.choice.why += "; the first address that leads to other hosts";
+  if (best < 4) network.choice.why += ", though its interface has no link";
   network.contexts = 0;
   network.largest_message = largest_packet;
   return true;

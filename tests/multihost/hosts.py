@@ -126,9 +126,7 @@ class Hosts:
 
     def _make_hosts(self):
         table = os.path.join(self.folder, "hosts")
-        with open(table, "w", encoding="ascii") as out:
-            out.write("127.0.0.1 localhost\n")
-            out.writelines(f"{a} {n}\n" for a, n in zip(self.addresses, self.names))
+        self.name_addresses(self.addresses)
         for name in self.names + ["switch"]:
             own_tmp = os.path.join(self.folder, name)
             os.mkdir(own_tmp)
@@ -141,27 +139,34 @@ class Hosts:
             with open(f"/proc/{holder.pid}/task/{holder.pid}/children", encoding="ascii") as children:
                 self.holders[-1] = (holder, int(children.read().split()[0]))
 
+    def name_addresses(self, addresses):
+        """What all hosts take the names for."""
+        with open(os.path.join(self.folder, "hosts"), "w", encoding="ascii") as out:
+            out.write("127.0.0.1 localhost\n")
+            out.writelines(f"{a} {n}\n" for a, n in zip(addresses, self.names))
+
     def _make_cables(self):
         switch = self.holders[-1][1]
         lines = ["ip link add switch type bridge", "ip link set switch up"]
         for i in range(self.count):
             lines += [f"ip link add port{i} type veth peer name eth0 netns {self.holders[i][1]}",
                       f"ip link set port{i} master switch up"]
-        self._in_network(switch, lines)
+        self.in_network(switch, lines)
         for i, address in enumerate(self.addresses):
-            self._in_network(self.holders[i][1], [f"ip address add {address}/24 dev eth0", "ip link set eth0 up"])
+            self.in_network(self.holders[i][1], [f"ip address add {address}/24 dev eth0", "ip link set eth0 up"])
 
-    def _in_network(self, pid, lines):
+    def in_network(self, pid, lines):
+        """Runs lines of shell in the network of a host (or the switch), given by the process id in `holders`."""
         # Only the network's namespace: process ids keep their meaning.
         subprocess.run(["nsenter", "--target", str(pid), "--net", "sh", "-ec", "\n".join(lines)], check=True)
 
     def cut(self, host):
         """Pulls the host's cable out of the switch."""
-        self._in_network(self.holders[-1][1], [f"ip link set port{host} down"])
+        self.in_network(self.holders[-1][1], [f"ip link set port{host} down"])
 
     def join(self, host):
         """Plugs it in again."""
-        self._in_network(self.holders[-1][1], [f"ip link set port{host} up"])
+        self.in_network(self.holders[-1][1], [f"ip link set port{host} up"])
 
     def kill(self, host):
         """The host loses its power: nothing of it says goodbye."""
