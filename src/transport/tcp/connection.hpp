@@ -19,12 +19,15 @@ inline constexpr std::size_t largest_name = sizeof(sockaddr_in6);  ///< of a pee
 /// Whether a greeting with this key comes from a process of this job.
 bool is_key(std::uint64_t key) noexcept;
 
+inline constexpr std::uint32_t no_region = ~std::uint32_t{0};
+
 /// A packet on its way out: where its pieces lie.
 struct Packet {
   Packet* next;
   wire::Operation* operation;  ///< complete when the packet has left; may be null
   unsigned first, count;       ///< of `parts`: those not sent yet
   std::size_t bytes;
+  std::uint32_t region;        ///< whose memory it carries; `no_region`
   PacketHead head;
   std::byte small[40];         ///< for what the context itself sends
   iovec parts[5];              ///< head, up to three of the caller's, padding
@@ -48,6 +51,8 @@ struct Packet {
     for (unsigned i = first; i < count; ++i) n += parts[i].iov_len;
     return n;
   }
+  /// Whether none of it has left.
+  [[nodiscard]] bool is_whole() const noexcept { return first == 0 && parts[0].iov_len == sizeof head; }
   /// Takes away what was sent. True when that was all.
   bool advance(std::size_t sent) noexcept {
     for (; first < count; ++first) {

@@ -305,8 +305,7 @@ void Context::break_off(Connection& connection, int error) noexcept {
   while (Packet* packet = connection.head) {
     connection.head = packet->next;
     if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
-    packet->next = free_packets_;
-    free_packets_ = packet;
+    release(*packet);
   }
   connection.tail = nullptr;
   Peer* peer = connection.peer;
@@ -314,8 +313,11 @@ void Context::break_off(Connection& connection, int error) noexcept {
   bool concerned = peer->out == &connection;
   for (std::size_t slot = 0; slot < reads_under_way_.size(); ++slot)
     if (reads_under_way_[slot].operation && reads_under_way_[slot].peer == peer) {
+      Connection* const landing = reads_under_way_[slot].landing;
       end_read(slot, error);
       concerned = true;
+      // The caller's memory is the caller's again: the rest of the reply has nowhere to go.
+      if (landing && landing != &connection) break_off(*landing, error);
     }
   if (concerned && !peer->error) peer->error = error;
 }

@@ -32,7 +32,14 @@ Packet* Context::new_packet() noexcept {
   if (!packet) sys::fatal("no memory for a message to the network");
   packet->next = nullptr;
   packet->operation = nullptr;
+  packet->region = no_region;
   return packet;
+}
+
+void Context::release(Packet& packet) noexcept {
+  if (packet.region != no_region) --regions_[packet.region].answers;
+  packet.next = free_packets_;
+  free_packets_ = &packet;
 }
 
 /// Sends what waits on a connection until the kernel takes no more: many packets with a call, and what follows at once is announced, so that
@@ -70,8 +77,7 @@ bool Context::push(Connection& connection) noexcept {
       connection.head = first->next;
       if (!connection.head) connection.tail = nullptr;
       if (first->operation) done_.push_back({first->operation, 0, 0, nullptr, 0});
-      first->next = free_packets_;
-      free_packets_ = first;
+      release(*first);
       if (!sent) break;
     }
     if (static_cast<std::size_t>(result) < bytes) return any;  // the socket is full
@@ -101,8 +107,7 @@ int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
   if (!peer.error && !peer.out) connect(peer);
   if (peer.error) {
     if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
-    packet.next = free_packets_;
-    free_packets_ = &packet;
+    release(packet);
     return 0;
   }
   Connection& connection = *peer.out;
@@ -186,6 +191,8 @@ void Context::answer(Connection& connection, std::uint64_t id, const std::byte* 
   } else {
     packet.fill(PacketKind::reply, id, request.bytes);
     packet.add(const_cast<std::byte*>(region->base) + request.offset, request.bytes);
+    packet.region = index;
+    ++regions_[index].answers;
   }
   packet.finish();
   post(*connection.peer, packet, true);
@@ -214,8 +221,28 @@ void Context::deregister(wire::Registration& registration) noexcept {
   const auto index = static_cast<std::uint32_t>(registration.key);
   regions_[index].used = false;
   ++regions_[index].generation;
+  if (regions_[index].answers) withdraw(index);
   free_regions_.push_back(index);
   registration = {};
+}
+
+/// The memory of answers that still wait may not be looked at any more. No good peer waits for one: it has told that it is done.
+void Context::withdraw(std::uint32_t region) noexcept {
+  for (std::size_t i = 0; i < backlog_.size(); ++i) {  // nothing is added to it here
+    Connection& connection = *backlog_[i];
+    bool cut = false;
+    for (Packet* packet = connection.head; packet; packet = packet->next) {
+      if (packet->region != region) continue;
+      if (!packet->is_whole() && !connection.refused) {
+        cut = true;  // its rest cannot be anything else
+        continue;
+      }
+      packet->fill(PacketKind::refusal, packet->head.id, 0);
+      packet->region = no_region;
+      --regions_[region].answers;
+    }
+    if (cut) break_off(connection, ECANCELED);
+  }
 }
 
 // --- receiving ---------------------------------------------------------------------------------------------------------------------
@@ -294,7 +321,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
       case PacketKind::reply:
       case PacketKind::refusal:
         good = good && head.id < reads_under_way_.size() && reads_under_way_[head.id].operation &&
-               reads_under_way_[head.id].peer == connection.peer &&
+               reads_under_way_[head.id].peer == connection.peer && !reads_under_way_[head.id].landing &&
                head.bytes == (head.kind == PacketKind::reply ? reads_under_way_[head.id].bytes : 0);
         break;
       default: good = false;
@@ -310,6 +337,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
       }
       // The rest is received where it belongs. What follows it begins at a multiple of eight, as all packets do.
       connection.begin = connection.end = (connection.end + 7) & ~std::size_t{7};
+      read.landing = &connection;
       connection.landing = read.to + here;
       connection.landing_left = head.bytes - here;
       connection.landing_read = head.id;

@@ -56,12 +56,14 @@ class Context final : public wire::Context {
     std::size_t bytes = 0;
     std::uint32_t generation = 1;  ///< so that an old key fits nothing new
     bool used = false;
+    std::uint32_t answers = 0;     ///< from it, that have not left
   };
   struct Read {  ///< under way
     wire::Operation* operation = nullptr;
     std::byte* to = nullptr;
     std::size_t bytes = 0;
     Peer* peer = nullptr;
+    Connection* landing = nullptr;  ///< where a part of the reply has come
   };
 
   Peer& peer_named(std::string_view name);
@@ -71,6 +73,8 @@ class Context final : public wire::Context {
   void accept_all() noexcept;
   int post(Peer& peer, Packet& packet, bool later = false) noexcept;
   Packet* new_packet() noexcept;
+  void release(Packet& packet) noexcept;
+  void withdraw(std::uint32_t region) noexcept;
   bool push(Connection& connection) noexcept;
   void push_all() noexcept;
   bool receive(Connection& connection) noexcept;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -304,6 +305,139 @@ TEST_F(TcpContext, what_does_not_begin_with_the_jobs_key_is_thrown_out_and_hands
   a.context.send(a.context.insert(b.context.name()), bytes.data(), bytes.size(), nullptr, operation);
   ASSERT_TRUE(until(a, b, [&] { return b.messages.size() == 1; }));
   EXPECT_EQ(b.messages[0], bytes);
+}
+
+/// A peer in the hands of a test: connections that carry what it likes.
+struct RawPeer {
+  explicit RawPeer(Side& s) : side(s) {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    in.sin_port = htons(1);
+    name.assign(reinterpret_cast<const char*>(&in), sizeof in);
+  }
+  ~RawPeer() {
+    for (const int fd : fds) ::close(fd);
+  }
+  /// A packet, or its first bytes.
+  void send(int fd, PacketKind kind, std::uint64_t id, const void* body, std::size_t bytes, std::size_t there) {
+    std::vector<std::byte> packet(sizeof(PacketHead) + there);
+    const PacketHead head{static_cast<std::uint32_t>(bytes), kind, packet_version, id};
+    std::memcpy(packet.data(), &head, sizeof head);
+    std::memcpy(packet.data() + sizeof head, body, std::min(bytes, there));
+    EXPECT_EQ(::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), static_cast<ssize_t>(packet.size()));
+    for (int i = 0; i < 100; ++i) side.look();
+  }
+  int connect() {
+    sockaddr_in to;
+    std::memcpy(&to, side.context.name().data(), sizeof to);
+    fds.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fds.back(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    send(fds.back(), PacketKind::greeting, key, name.data(), name.size(), name.size());
+    return fds.back();
+  }
+  /// The id of the next request that comes on any connection.
+  std::uint64_t next_request() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < deadline) {
+      side.look();
+      for (const int fd : fds) {
+        char bytes[sizeof(PacketHead) + sizeof(ReadRequest)];
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) != sizeof bytes) continue;
+        PacketHead head;
+        std::memcpy(&head, bytes, sizeof head);
+        if (head.kind == PacketKind::request) return head.id;
+      }
+    }
+    ADD_FAILURE() << "no request came";
+    return 0;
+  }
+  Side& side;
+  std::string name;
+  std::vector<int> fds;
+};
+
+TEST_F(TcpContext, a_reply_that_comes_while_another_connection_brings_the_same_one_ends_the_reads_once_and_writes_no_more) {
+  Side a, b;
+  RawPeer peer(a);
+  const int first = peer.connect(), second = peer.connect();
+  const auto body = pattern(50'000, 1);
+  std::vector<std::byte> room(body.size(), std::byte{0x5a});
+  wire::Operation operation;
+  operation.kind = wire::Operation::Kind::read;
+  a.context.read(a.context.insert(peer.name), room.data(), room.size(), nullptr, 0, 1, operation);
+  const std::uint64_t id = peer.next_request();
+  peer.send(first, PacketKind::reply, id, body.data(), body.size(), 1000);
+  EXPECT_TRUE(a.done.empty() && a.failed.empty());
+  peer.send(second, PacketKind::reply, id, body.data(), body.size(), body.size());
+  ASSERT_TRUE(until(a, b, [&] { return a.done.size() + a.failed.size() == 1; }));
+  EXPECT_EQ(a.failed.size(), 1U);
+  // The caller has its memory back: what comes on the first connection may not end up there.
+  std::fill(room.begin(), room.end(), std::byte{0xa5});
+  ::send(first, body.data(), body.size() - 1000, MSG_NOSIGNAL);
+  for (int i = 0; i < 100; ++i) a.look();
+  EXPECT_EQ(room, std::vector<std::byte>(room.size(), std::byte{0xa5}));
+  EXPECT_EQ(a.done.size() + a.failed.size(), 1U);
+}
+
+TEST_F(TcpContext, a_read_that_fails_with_one_connection_of_its_peer_is_not_written_by_another) {
+  Side a, b;
+  RawPeer peer(a);
+  const int first = peer.connect(), second = peer.connect();
+  const auto body = pattern(50'000, 1);
+  std::vector<std::byte> room(body.size(), std::byte{0x5a});
+  wire::Operation operation;
+  operation.kind = wire::Operation::Kind::read;
+  a.context.read(a.context.insert(peer.name), room.data(), room.size(), nullptr, 0, 1, operation);
+  const std::uint64_t id = peer.next_request();
+  peer.send(first, PacketKind::reply, id, body.data(), body.size(), 1000);
+  peer.send(second, static_cast<PacketKind>(99), 0, body.data(), 8, 8);
+  ASSERT_TRUE(until(a, b, [&] { return a.failed.size() == 1; }));
+  std::fill(room.begin(), room.end(), std::byte{0xa5});
+  ::send(first, body.data(), body.size() - 1000, MSG_NOSIGNAL);
+  for (int i = 0; i < 100; ++i) a.look();
+  EXPECT_EQ(room, std::vector<std::byte>(room.size(), std::byte{0xa5}));
+  EXPECT_TRUE(a.done.empty() && a.failed.size() == 1);
+}
+
+TEST_F(TcpContext, memory_is_not_given_out_after_it_was_withdrawn_though_it_was_asked_for_before) {
+  for (const bool part_has_left : {false, true}) {
+    Side a;
+    RawPeer peer(a);
+    const int fd = peer.connect();
+    std::vector<std::byte> memory(part_has_left ? 30'000'000 : 1000, std::byte{0x11});  // more than two sockets hold, or little
+    wire::Registration registration;
+    ASSERT_TRUE(a.context.register_memory(memory.data(), memory.size(), wire::Use::read_by_peers, registration));
+    wire::Registration other = registration;
+    std::vector<std::byte> before(30'000'000);
+    ASSERT_TRUE(a.context.register_memory(before.data(), before.size(), wire::Use::read_by_peers, other));
+    // What is asked for first fills the sockets, so that the answer to the second request waits whole.
+    const ReadRequest first{other.key, 0, before.size()}, second{registration.key, 0, memory.size()};
+    if (!part_has_left) peer.send(fd, PacketKind::request, 1, &first, sizeof first, sizeof first);
+    peer.send(fd, PacketKind::request, 2, &second, sizeof second, sizeof second);
+    a.context.deregister(registration);
+    std::fill(memory.begin(), memory.end(), std::byte{0xee});
+    std::vector<std::byte> got, room(1 << 16);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const std::size_t all = part_has_left ? ~std::size_t{0} : before.size() + 2 * sizeof(PacketHead);
+    while (got.size() < all && std::chrono::steady_clock::now() < deadline) {
+      a.look();
+      const ssize_t n = recv(fd, room.data(), room.size(), MSG_DONTWAIT);
+      if (n == 0 || (n < 0 && errno != EAGAIN)) break;
+      if (n > 0) got.insert(got.end(), room.begin(), room.begin() + n);
+    }
+    EXPECT_EQ(std::count(got.begin() + sizeof(PacketHead), got.end(), std::byte{0xee}), 0);
+    if (part_has_left) {
+      EXPECT_GT(got.size(), sizeof(PacketHead));
+      EXPECT_LT(got.size(), memory.size()) << "the connection ends where the memory was withdrawn";
+    } else {
+      ASSERT_EQ(got.size(), all);
+      PacketHead head;
+      std::memcpy(&head, got.data() + sizeof head + before.size(), sizeof head);
+      EXPECT_EQ(head.kind, PacketKind::refusal);
+      EXPECT_EQ(head.id, 2U);
+    }
+  }
 }
 
 TEST_F(TcpContext, a_peer_that_is_gone_fails_what_was_posted_to_it) {
