@@ -121,6 +121,7 @@ struct Line {
   std::vector<std::byte> in;
   bool greeted_us = false, ended = false;
   bool silent = false;             ///< the context has announced that no more comes
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
 class Stranger {
@@ -701,7 +702,9 @@ class Stranger {
       const bool closed = line->fd < 0 || inside_of(*line) < 0;
       if (!closed) continue;
       // Of a peer in trouble the context may close what else there is of it.
-      must(line->over || (!line->peer.empty() && is_troubled(line->peer)), "a good connection is closed");
+      // And who has not greeted for a minute, in a process that was stopped meanwhile, is sent away.
+      const bool late = line->peer.empty() && std::chrono::steady_clock::now() - line->since > std::chrono::seconds(30);
+      must(line->over || late || (!line->peer.empty() && is_troubled(line->peer)), "a good connection is closed");
       if (line->reply) line->reply->landing = nullptr;
       line->reply = nullptr;
       line->over = line->ended = true;
