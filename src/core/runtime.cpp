@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,7 +40,7 @@ sys::Bootstrap& the_job() {
 
 /// Ends the job by way of the launcher. The message was printed by this process, so that it is not lost with a launcher's.
 void abort_through_launcher(int exit_code, const char*) noexcept {
-  sys::bootstrap::abort(exit_code, "because of the fatal error above");
+  sys::bootstrap::abort(exit_code, sys::bootstrap::said_already);
 }
 
 /// Communication, once up, stays up until the process ends. A later session finds it as the other processes know it: one of them
@@ -57,6 +58,17 @@ void stop_at_exit() noexcept {
 /// Rank 0 speaks for all, whose environment is mostly the same; what follows a colon of mpiexec's may have one of its own.
 void report_mistakes_of_job(const sys::Bootstrap& job) noexcept {
   if (job.rank == 0 || job.appnum > 0) sys::report_mistakes(job.rank == 0);
+}
+
+/// A process that calls exit() between MPI_Init and MPI_Finalize leaves others that wait for it. Our mpiexec notices and says so; Slurm takes
+/// a zero for success and lets the others wait for ever, and Hydra kills them and reports success. What has ended by a signal or `_exit`
+/// does not come here.
+void end_job_at_early_exit(int status, void* process) noexcept {
+  const sys::Bootstrap& job = the_job();
+  if (!is_running() || reinterpret_cast<std::intptr_t>(process) != getpid() || job.singleton || job.job_fd >= 0) return;
+  char text[100];
+  std::snprintf(text, sizeof text, "it has called exit(%d) without MPI_Finalize", status);
+  sys::bootstrap::abort(status & 0xff ? status : 1, text);
 }
 
 int start_locked() noexcept {
@@ -82,7 +94,7 @@ int start_locked() noexcept {
   if (!communicating) {
     if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
     communicating = getpid();
-    [[maybe_unused]] static const int registered = std::atexit(stop_at_exit);
+    [[maybe_unused]] static const int registered = std::atexit(stop_at_exit) | on_exit(end_job_at_early_exit, reinterpret_cast<void*>(std::intptr_t{getpid()}));
   }
   return MPI_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -230,7 +231,14 @@ const char* advice_for(const Link& link) noexcept {
   return link.expected || link.acked ? "" : ". Nothing has ever come from there: HEDDLE_NET says which network is the one between the hosts";
 }
 
+void await_the_launcher() noexcept {
+  constexpr useconds_t longest = 1'000'000, turn = 250'000;
+  constexpr std::uint32_t turns = 8;
+  usleep(longest + runtime.self % turns * turn);
+}
+
 void lost(const Link& link, const char* doing, int error) noexcept {
+  await_the_launcher();
   sys::fatal("the connection to rank %u was lost while %s (%s, %s: %s): the process has died, its host is down, or the network between is "
              "cut%s", link.process, doing, network.choice.provider.c_str(), way_to(link).c_str(), wire::error_text(network, error).c_str(), advice_for(link));
 }

@@ -76,11 +76,13 @@ class HostWatch {
     ticks_ = 0;
     std::uint32_t rank = 0;
     std::string host;
-    if (!ofi::find_silent_peer(static_cast<int>(allowed), rank, host))
+    if (!ofi::find_silent_peer(static_cast<int>(allowed), rank, host)) {
       silent_ = 0;
-    else if (++silent_ == 2)
+    } else if (++silent_ == 2) {
+      await_the_launcher();
       sys::fatal("the host of rank %u (%s) has not answered for %lld s: it is down, or the network between is cut (HEDDLE_NET_TIMEOUT sets "
                  "the time; 0: wait for ever)", rank, host.c_str(), static_cast<long long>(allowed));
+    }
   }
 
  private:

@@ -224,10 +224,12 @@ void tick(VciGuard& guard, Net& net) noexcept {
     if (link.sent == link.acked || link.acked != link.acked_before) link.silent = 0;
     else ++link.silent;
     link.acked_before = link.acked;
-    if (timeout_seconds.value() > 0 && link.silent > timeout_seconds.value())
+    if (timeout_seconds.value() > 0 && link.silent > timeout_seconds.value()) {
+      await_the_launcher();
       sys::fatal("rank %u has not confirmed for %lld s what was sent to it (%s): its host is down, its process is stopped, or the network "
                  "between is cut (HEDDLE_NET_TIMEOUT sets the time; 0: wait for ever)%s", link.process,
                  static_cast<long long>(timeout_seconds.value()), way_to(link).c_str(), advice_for(link));
+    }
     if (link.silent) silent.push_back(&link);
   }
   for (Link* link : silent) {

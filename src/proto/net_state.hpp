@@ -125,6 +125,10 @@ void tick(VciGuard& guard, Net& net) noexcept;
 /// The helper's ticks so far: seconds in which this process ran. Relaxed: a count that orders nothing.
 extern std::atomic<std::uint32_t> ticks;
 
+/// Before this process says that a peer is gone. Mostly its process has died, and the launcher, which sees that at the same time, says better of
+/// what, and ends the job meanwhile. Where it does not, the ranks speak one after the other, so that the first to do so ends the job.
+void await_the_launcher() noexcept;
+
 /// For messages about a peer that is not reached: from where to where, and what to do where it never was.
 std::string way_to(const Link& link);
 const char* advice_for(const Link& link) noexcept;

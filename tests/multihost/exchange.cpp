@@ -2,6 +2,7 @@
 // and in large messages, and checks what comes. What the tests of faults break.
 //
 //   exchange wait        after the first round, half of the ranks wait for the other half, which sleeps outside MPI for good
+//   exchange exit CODE   after the first round, the last rank calls exit(CODE), and the others wait for a message of it
 //   exchange SECONDS     "running" after the first round, "done" at the end, both from rank 0
 #include <mpi.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 int main(int argc, char** argv) {
   CHECK_OK(MPI_Init(&argc, &argv));
   const bool waits = argc > 1 && std::strcmp(argv[1], "wait") == 0;
+  const bool exits = argc > 2 && std::strcmp(argv[1], "exit") == 0;
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -37,6 +39,11 @@ int main(int argc, char** argv) {
     if (round == 0 && rank == 0) {
       std::printf("running\n");
       std::fflush(stdout);
+    }
+    if (exits) {
+      CHECK_OK(MPI_Barrier(MPI_COMM_WORLD));
+      if (rank == size - 1) std::exit(std::atoi(argv[2]));
+      CHECK_OK(MPI_Recv(&on, 1, MPI_INT, size - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (waits) {
       if (rank >= size / 2)

@@ -23,10 +23,10 @@ NOTICED = 40    # seconds: a bound on hangs; what is stated for users is HEDDLE_
 class Job:
     """An exchange of 4 ranks on 2 hosts that has begun."""
 
-    def __init__(self, hosts, seconds, engine="hydra", **settings):
+    def __init__(self, hosts, seconds, engine="hydra", options=(), **settings):
         command = engines.command(engine, hosts, 2)
         exported = ["-x", "HEDDLE_NET_TIMEOUT"] if engine == "prte" else []
-        self.process = hosts.start(0, [*command, *exported, "-n", 4, EXCHANGE, seconds],
+        self.process = hosts.start(0, [*command, *exported, *options, "-n", 4, EXCHANGE, *str(seconds).split()],
                                    env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER), **settings}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         line = self.process.stdout.readline().decode()
@@ -91,6 +91,27 @@ class Faults(unittest.TestCase):
         self.ends_with_a_message(job, r"\[rank [01]\] fatal: .*rank [23]\b")
         self.nothing_runs_on(0)
 
+    def test_a_rank_that_exits_without_finalize_ends_the_job_with_its_code_and_one_sentence(self):
+        for engine in filter(lambda e: engines.why_not(e) is None, ("hydra", "prte")):
+            for code in 3, 0:
+                with self.subTest(engine, code=code):
+                    status, text = Job(self.hosts, f"exit {code}", engine).end()
+                    self.assertEqual(status, code or 1, text)
+                    self.assertEqual(re.findall("heddle: .*", text), [f"heddle: rank 3 calls MPI_Abort with code {code or 1}: "
+                                                                      f"it has called exit({code}) without MPI_Finalize"])
+                    self.nothing_runs_on(0)
+                    self.nothing_runs_on(1)
+
+    @unittest.skipIf(engines.why_not("slurm"), "Slurm's")
+    def test_slurm_does_not_let_ranks_wait_for_one_that_has_exited(self):
+        slurm = engines.Slurm(self.hosts)
+        self.addCleanup(slurm.stop)
+        for code in 3, 0:  # on one host, where no connection between ranks ends
+            status, text = Job(self.hosts, f"exit {code}", "slurm", ["--nodes=1", "--ntasks-per-node=4"], **slurm.env).end()
+            self.assertNotEqual(status, 0, text)
+            self.assertIn(f"it has called exit({code}) without MPI_Finalize", text)
+            self.nothing_runs_on(0)
+
     def test_a_killed_rank_ends_the_job_on_all_hosts(self):
         for engine in filter(lambda e: engines.why_not(e) is None, ("hydra", "prte")):
             with self.subTest(engine):
@@ -99,6 +120,7 @@ class Faults(unittest.TestCase):
                 code, text = job.end()
                 self.assertNotEqual(code, 0, text)
                 self.assertNotIn("done", text)
+                self.assertLessEqual(text.count("fatal"), 1, text)  # the launcher says it; or one rank, where that takes it long
                 self.nothing_runs_on(0)
                 self.nothing_runs_on(1)
 

@@ -121,8 +121,9 @@ bool has_launcher() noexcept {
 
 void announce_abort(int rank, int code, std::string_view message) noexcept {
   constexpr useconds_t time_for_the_launcher_to_read = 100'000;
-  std::fprintf(stderr, "heddle: rank %d calls MPI_Abort with code %d%s%.*s\n", rank, code, message.empty() ? "" : ": ",
-               static_cast<int>(message.size()), message.data());
+  if (message != said_already)
+    std::fprintf(stderr, "heddle: rank %d calls MPI_Abort with code %d%s%.*s\n", rank, code, message.empty() ? "" : ": ",
+                 static_cast<int>(message.size()), message.data());
   std::fflush(stderr);
   usleep(time_for_the_launcher_to_read);
 }

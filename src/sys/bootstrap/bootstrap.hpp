@@ -97,6 +97,9 @@ enum class Leaving { for_now, for_good };
 /// error meanwhile.
 [[nodiscard]] bool finalize(Leaving leaving, std::string& error);
 
+/// For `abort`, when this process has said on stderr itself why.
+inline constexpr std::string_view said_already = "because of the fatal error above";
+
 /// Ends the whole job with exit code `code`; `message` (may be empty, one line) is shown with the rank. Never returns.
 /// Takes no lock: it may be called from any thread while another is inside one of the calls above.
 [[noreturn]] void abort(int code, std::string_view message);
