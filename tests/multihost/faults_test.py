@@ -70,6 +70,15 @@ class Faults(unittest.TestCase):
                 code, text = job.end()
                 self.assertEqual((code, text), (0, "done\n"))
 
+    def test_a_cable_that_is_out_when_ranks_connect_delays_them_as_it_does_later(self):
+        go = os.path.join(self.hosts.folder, "go")
+        job = Job(self.hosts, f"late {go}", HEDDLE_NET_TIMEOUT="30")
+        self.hosts.cut(1)
+        open(go, "w", encoding="ascii").close()
+        time.sleep(5)  # who connects is told that there is no such host after three
+        self.hosts.join(1)
+        self.assertEqual(job.end(), (0, "done\n"))
+
     def test_a_cable_cut_for_good_ends_the_job_with_a_message_that_names_the_peer(self):
         job = Job(self.hosts, 1000)
         self.hosts.cut(1)

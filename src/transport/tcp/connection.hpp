@@ -71,7 +71,8 @@ struct Packet {
 struct Connection {
   int fd = -1;                ///< -1: broken
   Peer* peer = nullptr;       ///< null: has not greeted yet
-  std::int64_t since = 0;     ///< when it was accepted; seconds of CLOCK_MONOTONIC
+  std::int64_t since = 0;     ///< when it was accepted, or last tried to connect; seconds of CLOCK_MONOTONIC
+  bool stands = false;        ///< both ends know of it
   Packet *head = nullptr, *tail = nullptr;  ///< not sent yet, or not whole
   bool waiting = false;       ///< in Context::backlog_
   bool refused = false;       ///< the peer takes no more: only to be read

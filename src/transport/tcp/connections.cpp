@@ -184,14 +184,21 @@ Connection& Context::new_connection(int fd) noexcept {
   connections_.push_back(std::make_unique<Connection>());
   Connection& connection = *connections_.back();
   connection.fd = fd;
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = &connection;
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) sys::fatal("watching a connection: %s", std::strerror(errno));
+  connection.since = seconds_now();
+  watch(connection);
   return connection;
 }
 
-bool Context::connect(Peer& peer) noexcept {
+void Context::watch(Connection& connection) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = &connection;
+  connection.armed = false;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.fd, &event)) sys::fatal("watching a connection: %s", std::strerror(errno));
+}
+
+/// A socket that connects to the peer, or a negative errno.
+int Context::begin_connecting(const Peer& peer) noexcept {
   sockaddr_storage to{};
   std::memcpy(&to, peer.name.data(), peer.name.size());
   const auto make = [&] { return make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }); };
@@ -200,15 +207,23 @@ bool Context::connect(Peer& peer) noexcept {
   if (fd < 0) {
     if (errno == EMFILE || errno == ENFILE)
       sys::fatal("no connection to another rank: this process has too many files open, one for each rank it talks to; raise the limit (`ulimit -n`)");
-    peer.error = errno;
-    return false;
+    return -errno;
   }
   if (::connect(fd, reinterpret_cast<sockaddr*>(&to), static_cast<socklen_t>(peer.name.size())) && errno != EINPROGRESS) {
-    peer.error = errno;
+    const int error = errno;
     ::close(fd);
-    return false;
+    return -error;
   }
   prepare(fd, to);
+  return fd;
+}
+
+bool Context::connect(Peer& peer) noexcept {
+  const int fd = begin_connecting(peer);
+  if (fd < 0) {
+    peer.error = -fd;
+    return false;
+  }
   Connection& connection = new_connection(fd);
   connection.peer = &peer;
   peer.out = &connection;
@@ -220,6 +235,21 @@ bool Context::connect(Peer& peer) noexcept {
   greeting.finish();
   post(peer, greeting);
   return peer.error == 0;
+}
+
+/// A cable that is out fails what connects after seconds already, for nobody answers who has the address; what was connected before outlasts
+/// that, and so must this. Who waits for the peer knows for how long. True if it is being tried again; what waits to be sent goes on waiting.
+bool Context::connect_again(Connection& connection, int error) noexcept {
+  if (connection.stands || !connection.peer || connection.peer->out != &connection || (error != EHOSTUNREACH && error != ETIMEDOUT)) return false;
+  if (seconds_now() - connection.since < 1) return false;  // a router that says so at once: not by the cable
+  const int fd = begin_connecting(*connection.peer);
+  if (fd < 0) return false;
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
+  ::close(connection.fd);
+  connection.fd = fd;
+  connection.since = seconds_now();
+  watch(connection);
+  return true;
 }
 
 /// Closes connections that have not greeted for so long. True if there were any.
@@ -243,7 +273,7 @@ void Context::accept_all() noexcept {
     const int fd = make_descriptor([&] { return accept4(listener_, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (fd >= 0) {
       prepare(fd, from);
-      new_connection(fd).since = seconds_now();
+      new_connection(fd).stands = true;
       continue;
     }
     if ((errno == EMFILE || errno == ENFILE) && send_strangers_away(seconds_where_scarce)) continue;
@@ -299,7 +329,7 @@ void Context::end(Connection& connection) noexcept {
 }
 
 void Context::break_off(Connection& connection, int error) noexcept {
-  if (connection.fd < 0) return;
+  if (connection.fd < 0 || connect_again(connection, error)) return;
   end(connection);
   if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
   while (Packet* packet = connection.head) {

@@ -66,7 +66,7 @@ bool Context::push(Connection& connection) noexcept {
       else if (errno != EAGAIN) break_off(connection, errno);
       return any;
     }
-    any = true;
+    any = connection.stands = true;
     for (auto sent = static_cast<std::size_t>(result); Packet* first = connection.head;) {
       const std::size_t left = first->left();
       if (sent < left) {

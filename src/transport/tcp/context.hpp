@@ -67,7 +67,10 @@ class Context final : public wire::Context {
   };
 
   Peer& peer_named(std::string_view name);
+  int begin_connecting(const Peer& peer) noexcept;
   bool connect(Peer& peer) noexcept;
+  bool connect_again(Connection& connection, int error) noexcept;
+  void watch(Connection& connection) noexcept;
   Connection& new_connection(int fd) noexcept;
   bool send_strangers_away(std::int64_t seconds) noexcept;
   void accept_all() noexcept;
