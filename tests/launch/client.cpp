@@ -12,6 +12,7 @@
 //   orphan             as hang, but leaves when the launcher is gone
 //   family             as hang, with children and grandchildren that are hard to find; says their process ids
 //   fetch FILE         says "ready"; when FILE exists, those on another node than rank 0 fetch what rank 0 put; the others leave
+//   parent COMMAND     rank 0 runs a command, the others wait for it; fails as the command does
 //   again              init and finalize, twice; what was put the first time is there the second
 #include <fcntl.h>
 #include <sched.h>
@@ -197,6 +198,11 @@ int main(int argc, char** argv) {
       check(value == "value", "what rank 0 put, which has nothing more to do");
     }
     require(bootstrap::await_fetches(problem));
+  }
+  if (command == "parent") {
+    const int status = job.rank == 0 ? std::system(argument) : 0;
+    require(bootstrap::fence(problem));
+    check(status == 0, "the command has succeeded");
   }
   if (command == "again") {
     require(bootstrap::put("kept", pattern(job.rank, 100, 0), problem));

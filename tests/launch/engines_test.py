@@ -69,7 +69,7 @@ class Engines(LaunchTest):
         self.install("srun", "prterun")
         self.assertEqual(
             self.called("-n", 4, "-wdir", "/tmp", "x", "1", env=ALLOCATION),
-            "srun|--mpi=pmi2|--kill-on-bad-exit=1|--ntasks=4|--input=0|--chdir=/tmp|x|1|")
+            "srun|--mpi=pmi2|--kill-on-bad-exit=1|--quit-on-interrupt|--ntasks=4|--input=0|--chdir=/tmp|x|1|")
         self.assertIn("|--overcommit|", self.called("-n", 5, "x", env=ALLOCATION))
         self.assertIn("|--nodelist=n1,n2|--nodes=2|--ntasks-per-node=3|--ntasks=6|",
                       self.called("-host", "n1,n2", "-ppn", 3, "-n", 6, "x", env=ALLOCATION))

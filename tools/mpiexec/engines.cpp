@@ -95,7 +95,8 @@ bool is_local_matter(std::string_view name) {
 }
 
 Words slurm_command(const std::string& program, const Options& options, std::string& file) {
-  Words words{program, "--mpi=pmi2", "--kill-on-bad-exit=1"};
+  // Unasked, srun takes an interrupt for a question about the state of its tasks.
+  Words words{program, "--mpi=pmi2", "--kill-on-bad-exit=1", "--quit-on-interrupt"};
   if (!variable("SLURM_STEP_ID").empty())
     words.push_back("--overlap");  // an interactive shell is a step that has the CPUs
   if (!options.hosts.empty()) {

@@ -167,13 +167,29 @@ std::optional<unsigned> Pmix::number(std::uint32_t rank, const char* key) {
   }
 }
 
+/// A program that a rank starts inherits all that a PMIx server asks for, is taken for the rank, and waits in a fence that nobody else comes to.
+/// So a rank leaves a mark in its environment. False in a program that finds another's.
+bool mark_process(std::string& error) {
+  constexpr const char* name = "PMIX_HEDDLE_PROCESS";
+  const char *job = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK"), *found = getenv(name);
+  const std::string as = std::string(job != nullptr ? job : "") + " " + (rank != nullptr ? rank : "") + " ";
+  const std::string mark = as + std::to_string(getpid());
+  if (found != nullptr && mark != found && std::string_view(found).starts_with(as)) {
+    error = "this program was started by rank " + std::string(rank != nullptr ? rank : "?") + " of a job (process " + (found + as.size()) +
+            "), whose variables it has inherited, and is no rank itself: HEDDLE_SINGLETON=1 runs it on its own";
+    return false;
+  }
+  setenv(name, mark.c_str(), 1);
+  return true;
+}
+
 bool Pmix::start(Bootstrap& job, std::string& error) {
   if (away_) {
     away_ = false;
     job = *known_;
     return true;
   }
-  if (!load_pmix(library_, error)) return false;
+  if (!mark_process(error) || !load_pmix(library_, error)) return false;
   const pmix_status_t status = library_.init(&me_, nullptr, 0);
   if (status != PMIX_SUCCESS) {
     error = "the PMIx server of this job (PMIX_NAMESPACE is set) cannot be reached: " +
