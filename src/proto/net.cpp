@@ -21,12 +21,14 @@
 #include "transport/ofi/library.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/tcp_watch.hpp"
+#include "transport/shm/doorbell.hpp"
 #include "transport/tcp/context.hpp"
 
 namespace heddle::net {
 
 bool detail::active = false;
 std::uint64_t job_key = 0;
+int guard_bell = -1;
 std::size_t frame_bytes = 0;
 std::size_t largest_frame = 0;
 std::uint64_t window = 1 << 20;
@@ -532,7 +534,8 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
   // somebody who may leave: the owner talks to whoever asks, and leaves when that is over.
   if (!sys::bootstrap::await_fetches(problem)) return false;
   tcp::set_key(job_key);
-  if (!start_helper(problem)) return false;
+  guard_bell = shm::open_bell(shm::header->doorbell, shm::guard_bell, problem);
+  if (guard_bell < 0 || !start_helper(problem)) return false;
   runtime.locks = true;
   detail::active = true;
   net_of(vci_of_lane(0));
@@ -551,7 +554,11 @@ Net& net_of(Vci& vci) noexcept {
   }
   auto* net = new (std::nothrow) Net(vci, std::move(context));
   if (!net) sys::fatal("no memory for the network of VCI %u", vci.index);
+  std::string problem;
+  net->bell = shm::open_bell(shm::header->doorbell, vci.index, problem);
+  if (net->bell < 0) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
   vci.net.store(net, std::memory_order_release);
+  wake_all_sleepers();  // whoever sleeps at the network does not know of this one yet
   return *net;
 }
 
@@ -560,6 +567,7 @@ void destroy(Vci& vci) noexcept { delete vci.net.exchange(nullptr, std::memory_o
 Net::~Net() {
   for (Slab& slab : slabs) context.deregister(slab.registration);
   context_.reset();
+  if (bell >= 0) ::close(bell);
   for (Slab& slab : slabs) {
     std::free(slab.memory);
     delete[] slab.frames;
@@ -573,6 +581,7 @@ Net::~Net() {
 void stop() noexcept {
   if (!detail::active) return;
   stop_helper();
+  ::close(std::exchange(guard_bell, -1));
   detail::active = false;
 }
 

@@ -67,7 +67,7 @@ bool poll(VciGuard& guard, bool neighbours) noexcept;
 bool flush(VciGuard& guard) noexcept;
 void destroy(Vci& vci) noexcept;
 
-/// Sleeps until the doorbell (ticket, bits) or the network has something, at most `limit_ns`. \pre active()
-void sleep(std::uint32_t ticket, std::uint32_t bits, long limit_ns) noexcept;
+/// See proto::sleep_on_network. \pre active()
+proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit_ns) noexcept;
 
 }  // namespace heddle::net

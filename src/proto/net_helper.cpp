@@ -1,9 +1,8 @@
-// The helper thread of a process with a network: it sends what was gathered when nobody else does for a while, and wakes sleepers when the
-// network has something. It sleeps when neither is wanted.
+// The helper thread of a process with a network, who is there when nobody calls MPI: it sends what was gathered when nobody else does for a
+// while, and looks once a second whether peers are alive.
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -14,11 +13,9 @@
 #include <cstring>
 
 #include "proto/net_state.hpp"
-#include "sync/futex.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "transport/ofi/tcp_watch.hpp"
-#include "vci/wait.hpp"
 
 namespace heddle::net {
 
@@ -35,19 +32,11 @@ pthread_t thread;
 int event_fd = -1;
 bool running = false;
 // What is asked of the thread. Written by anyone, taken by the thread; a write to event_fd follows where it may sleep.
-std::atomic<bool> stopping{false}, watching{false}, flushing{false};
+std::atomic<bool> stopping{false}, flushing{false};
 
 void wake() noexcept {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(event_fd, &one, sizeof one);  // fails only when it is full of wakes
-}
-
-/// As a sender of the node does that has put something into the ring of `vci`.
-void ring(unsigned vci) noexcept {
-  shm::Doorbell& doorbell = shm::header->doorbell;
-  if (!(doorbell.asleep.load(std::memory_order_seq_cst) >> vci & 1)) return;
-  doorbell.bell.fetch_add(1, std::memory_order_release);
-  sync::futex_wake_bits(doorbell.bell, shm::doorbell_bits(vci));
 }
 
 std::int64_t now_ns() noexcept {
@@ -107,20 +96,10 @@ bool flush_all() noexcept {
 void* run(void*) noexcept {
   prctl(PR_SET_NAME, "heddle-net");
   prctl(PR_SET_TIMERSLACK, 1);
-  std::vector<pollfd> fds;
-  std::vector<unsigned> vcis;  // of fds[1], fds[2], …
   int quiet = 0;
   HostWatch hosts;
   std::int64_t next_tick = now_ns() + tick_ns;
   while (!stopping.load(std::memory_order_acquire)) {
-    fds.assign(1, {event_fd, POLLIN, 0});
-    vcis.clear();
-    const bool watches = watching.load(std::memory_order_acquire);
-    if (watches)
-      for_each_vci([&](Vci& vci) {
-        Net* net = vci.net.load(std::memory_order_acquire);
-        if (net && net->context.wait_fd() >= 0) fds.push_back({net->context.wait_fd(), POLLIN, 0}), vcis.push_back(vci.index);
-      });
     const bool flushes = flushing.load(std::memory_order_acquire);
     std::int64_t now = now_ns();
     if (now >= next_tick) {
@@ -130,18 +109,11 @@ void* run(void*) noexcept {
     }
     const std::int64_t pause = flushes ? gather_us.value() * 1000 : next_tick - now;
     const timespec limit{pause / 1'000'000'000, pause % 1'000'000'000};
-    ppoll(fds.data(), fds.size(), &limit, nullptr);
-    if (fds[0].revents) {
+    pollfd woken{event_fd, POLLIN, 0};
+    if (ppoll(&woken, 1, &limit, nullptr) > 0) {
       std::uint64_t wakes;
       [[maybe_unused]] const auto taken = ::read(event_fd, &wakes, sizeof wakes);
     }
-    for (std::size_t i = 1; i < fds.size(); ++i)
-      if (fds[i].revents) {
-        // Sequential consistency pairs with the sleeper's: it announces itself, then asks to be watched for. Either it finds this store and
-        // wakes us again, or we find its announcement.
-        watching.store(false, std::memory_order_seq_cst);
-        ring(vcis[i - 1]);
-      }
     if (!flushes) continue;
     if (flush_all()) quiet = 0;
     else if (++quiet >= quiet_ticks) {
@@ -180,40 +152,6 @@ void stop_helper() noexcept {
 void wake_helper_to_flush() noexcept {
   // Sequential consistency pairs with the thread's store before its last look: one of us sees the other.
   if (!flushing.exchange(true, std::memory_order_seq_cst)) wake();
-}
-
-void wake_helper_to_watch() noexcept {
-  if (!watching.exchange(true, std::memory_order_seq_cst)) wake();
-}
-
-void sleep(std::uint32_t ticket, std::uint32_t bits, long limit) noexcept {
-  bool has_fd = true, ready = false, with_epoll = false;
-  std::vector<pollfd> fds;
-  for_each_vci([&](Vci& vci) {
-    Net* net = vci.net.load(std::memory_order_acquire);
-    if (!net) return;
-    if (!VciGuard::try_hold(vci)) {
-      ready = true;  // somebody is at work there
-      return;
-    }
-    VciGuard guard(vci, VciGuard::Adopt{});
-    if (net->context.wait_fd() < 0) has_fd = false;
-    else if (!net->context.may_sleep()) ready = true;
-    else fds.push_back({net->context.wait_fd(), POLLIN, 0}), with_epoll = net->context.waits_with_epoll();
-  });
-  if (ready) return;
-  if (!has_fd) limit = limit < 500'000 ? limit : 500'000;
-  if (!runtime.threads && (!shm::enabled() || runtime.local_size == 1)) {
-    // Nobody but the network can have something for us.
-    const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
-    // One queue less between the socket and us, where there is but one.
-    epoll_event event;
-    if (fds.size() != 1 || !with_epoll || (epoll_pwait2(fds[0].fd, &event, 1, &time, nullptr) < 0 && errno == ENOSYS))
-      ppoll(fds.data(), fds.size(), &time, nullptr);
-    return;
-  }
-  if (has_fd) wake_helper_to_watch();
-  sync::futex_wait_bits(shm::header->doorbell.bell, ticket, bits, limit);
 }
 
 }  // namespace heddle::net

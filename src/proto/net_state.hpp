@@ -76,6 +76,7 @@ struct Net {
 
   Vci& vci;
   wire::Context& context;
+  int bell = -1;  ///< the socket of the thread that sleeps for this VCI (doorbell.hpp)
   std::unordered_map<std::uint64_t, Link*> by_lane;  ///< process << 16 | lane, as senders ask
   std::unordered_map<std::uint64_t, std::unique_ptr<Link>> links;  ///< process << 16 | the peer's VCI
   std::vector<Link*> dirty;     ///< with frames to send
@@ -101,6 +102,7 @@ struct Net {
 };
 
 extern std::uint64_t job_key;
+extern int guard_bell;  ///< the socket of the process's guard (doorbell.hpp)
 extern std::size_t frame_bytes;    ///< largest frame that messages are copied into
 extern std::size_t largest_frame;  ///< largest of all
 extern std::uint64_t window;
@@ -139,11 +141,10 @@ const char* advice_for(const Link& link) noexcept;
 /// Seconds after which a peer or its host is given up; 0: never.
 std::int64_t patience() noexcept;
 
-/// The thread that sends what was gathered when nobody else does, and that wakes sleepers when the network has something.
+/// The thread that sends what was gathered when nobody else does.
 bool start_helper(std::string& problem) noexcept;
 void stop_helper() noexcept;
 /// Makes it look at gathered messages soon.
 void wake_helper_to_flush() noexcept;
-void wake_helper_to_watch() noexcept;
 
 }  // namespace heddle::net

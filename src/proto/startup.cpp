@@ -38,9 +38,8 @@ bool poll_network(VciGuard& guard, bool neighbours) noexcept { return net::poll(
 bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }
 void destroy_network(Vci& vci) noexcept { net::destroy(vci); }
 
-bool sleep_on_network(std::uint32_t ticket, std::uint32_t bits, long limit_ns) noexcept {
-  if (net::active()) net::sleep(ticket, bits, limit_ns);
-  return net::active();
+Slept sleep_on_network(bool guard, Vci* only, std::uint32_t ticket, long& limit_ns) noexcept {
+  return net::active() ? net::sleep(guard, only, ticket, limit_ns) : Slept::not_here;
 }
 
 void stop_communication() noexcept {

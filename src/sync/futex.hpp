@@ -35,8 +35,9 @@ inline void futex_wait_bits(std::atomic<std::uint32_t>& word, std::uint32_t expe
 inline void futex_wake(std::atomic<std::uint32_t>& word, int count = INT_MAX) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
-inline void futex_wake_bits(std::atomic<std::uint32_t>& word, std::uint32_t bits, int count = INT_MAX) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, count, nullptr, nullptr, bits);
+/// Those that listen to one of `bits`; how many they were.
+inline long futex_wake_bits(std::atomic<std::uint32_t>& word, std::uint32_t bits, int count) noexcept {
+  return syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, count, nullptr, nullptr, bits);
 }
 
 /// Asks the kernel to let this process take part in `barrier_everywhere`. False where it cannot.

@@ -8,6 +8,7 @@
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
+#include "transport/shm/doorbell.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/protocol.hpp"
 
@@ -143,12 +144,6 @@ void publish_asleep() noexcept {
   shm::header->doorbell.asleep.store(mask, std::memory_order_seq_cst);
 }
 
-void ring_own(std::uint32_t bits, int count) noexcept {
-  shm::Doorbell& doorbell = shm::header->doorbell;
-  doorbell.bell.fetch_add(1, std::memory_order_release);
-  sync::futex_wake_bits(doorbell.bell, bits, count);
-}
-
 }  // namespace
 
 std::uint32_t Waiter::announce(Vci* vci) noexcept {
@@ -179,10 +174,11 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   if (guard_ && calm_ && limit > 1'000'000) limit = 1'000'000;
   // Before the sleep, not after it: whoever is woken is waited for.
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
-  const bool all = !vci || (guard_ && !calm_);
-  const std::uint32_t bits = all ? shm::all_doorbell_bits : shm::doorbell_bits(vci->index);
-  if (!proto::sleep_on_network(ticket, bits, limit)) sync::futex_wait_bits(shm::header->doorbell.bell, ticket, bits, limit);
-  return shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;
+  Vci* const only = guard_ && !calm_ ? nullptr : vci;
+  const proto::Slept slept = proto::sleep_on_network(guard_, only, ticket, limit);
+  if (slept == proto::Slept::not_here && limit)
+    sync::futex_wait_bits(shm::header->doorbell.bell, ticket, only ? shm::doorbell_bits(only->index) : shm::all_doorbell_bits, limit);
+  return slept == proto::Slept::woken || shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;
 }
 
 void Waiter::watch(Vci* vci) noexcept {
@@ -205,23 +201,25 @@ void Waiter::retract(Vci* vci) noexcept {
 }
 
 // From its first sleep on this thread looked after all VCIs whenever it was awake, and may have been the guard: one of those who
-// still sleep takes over.
+// still sleep takes over. The guard sleeps on at the network when a ring is for a VCI that a thread sleeps for, so what that leaves behind
+// it is told of.
 void Waiter::leave() noexcept {
   parked.lock.lock();
-  const bool nobody = parked.total && !parked.guarded;
+  const bool nobody = parked.total && !parked.guarded, others = parked.total;
   parked.lock.unlock();
-  if (nobody) ring_own(shm::all_doorbell_bits, 1);
+  if (nobody) shm::ring_any(shm::header->doorbell);
+  else if (others && (has_backlog() || has_arrivals())) shm::ring_guard(shm::header->doorbell);
 }
 
-void detail::wake_slowly(Vci& vci) noexcept { ring_own(shm::doorbell_bits(vci.index), INT_MAX); }
+void detail::wake_slowly(Vci& vci) noexcept { shm::ring_sleepers(shm::header->doorbell, vci.index); }
 
 void detail::rouse(const Vci& vci) noexcept {
   // Relaxed, as in ring_doorbell: the sleeper's barrier comes between its announcement and its last look.
-  if (shm::header->doorbell.asleep.load(std::memory_order_relaxed) >> vci.index & 1) ring_own(shm::doorbell_bits(vci.index), 1);
+  if (shm::header->doorbell.asleep.load(std::memory_order_relaxed) >> vci.index & 1) shm::ring(shm::header->doorbell, vci.index, 1);
 }
 
 void wake_all_sleepers() noexcept {
-  if (shm::header->doorbell.asleep.load(std::memory_order_relaxed)) ring_own(shm::all_doorbell_bits, INT_MAX);
+  if (shm::header->doorbell.asleep.load(std::memory_order_relaxed)) shm::ring_all(shm::header->doorbell);
 }
 
 }  // namespace heddle

@@ -12,6 +12,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -20,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "sync/futex.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "sys/program_heap.hpp"
+#include "transport/shm/doorbell.hpp"
 #include "transport/shm/heap.hpp"
 
 namespace heddle::shm {
@@ -192,6 +193,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::
   header->probe_address = reinterpret_cast<std::uintptr_t>(&probe_value);
   header->probe_value = probe_value;
   publish_program_heap();
+  publish_name_space(header->doorbell);
   header->ready.store(RegionHeader::magic_value, std::memory_order_release);  // pairs with attach
 
   if (job_fd >= 0) return true;
@@ -273,6 +275,7 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   peer->pid = head->pid;
   peer->vcis = head->vcis;
   peer->doorbell = &head->doorbell;
+  check_reach(*peer->doorbell, header->doorbell);
   tell_ring_size(head->ring_lines);
 
   auto& page = pages[process >> page_bits];
@@ -309,8 +312,7 @@ Port* Peer::open_port(unsigned lane) noexcept {
 }
 
 void Peer::ring_slowly(unsigned vci) noexcept {
-  doorbell->bell.fetch_add(1, std::memory_order_release);
-  sync::futex_wake_bits(doorbell->bell, doorbell_bits(vci));
+  ring(*doorbell, vci, INT_MAX);
 }
 
 bool Peer::probe_cma() noexcept {

@@ -1,0 +1,121 @@
+// How a thread sleeps that the network is to wake: in a system call on the descriptors of the network and on a socket
+// that is rung. docs/design/core.md, parking
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "proto/net_state.hpp"
+#include "transport/shm/doorbell.hpp"
+
+namespace heddle::net {
+namespace {
+
+/// What the network has for the sleeper to wait on.
+struct Sources {
+  std::vector<pollfd> fds;
+  bool with_epoll = false;  ///< the last of `fds`
+  bool awake = false;       ///< there is something to do now, or somebody at work
+  bool silent = false;      ///< of some network no descriptor tells
+};
+
+Sources sources_of(const Vci* only) noexcept {
+  Sources found;
+  for_each_vci([&](Vci& vci) {
+    Net* net = vci.net.load(std::memory_order_acquire);
+    if (!net) return;
+    if (!VciGuard::try_hold(vci)) {
+      found.awake = true;
+      return;
+    }
+    VciGuard held(vci, VciGuard::Adopt{});
+    if (net->context.wait_fd() < 0) {
+      found.silent = true;
+    } else if (!net->context.may_sleep()) {
+      found.awake = true;
+    } else if (!only || only == &vci) {
+      found.fds.push_back({net->context.wait_fd(), POLLIN, 0});
+      found.with_epoll = net->context.waits_with_epoll();
+    }
+  });
+  return found;
+}
+
+/// For a process in which nobody can ring.
+void sleep_alone(Sources& sources, const timespec& limit) noexcept {
+  // One queue less between the socket and us, where there is but one.
+  epoll_event event;
+  const bool one = sources.fds.size() == 1 && sources.with_epoll;
+  if (one && (epoll_pwait2(sources.fds[0].fd, &event, 1, &limit, nullptr) >= 0 || errno != ENOSYS)) return;
+  ppoll(sources.fds.data(), sources.fds.size(), &limit, nullptr);
+}
+
+/// Says that a thread sleeps at the network for a VCI (nullptr: for all), from when it is made until it goes.
+class AtNetwork {
+ public:
+  explicit AtNetwork(const Vci* only) noexcept : only_(only), bit_(only ? std::uint64_t{1} << only->index : 0) {
+    // Sequential consistency pairs with shm::ring: it finds that somebody sleeps here, or we find that it has rung.
+    if (only)
+      taken_ = doorbell_.at_network.fetch_or(bit_, std::memory_order_seq_cst) & bit_;
+    else
+      doorbell_.guard_at_network.store(1, std::memory_order_seq_cst);
+  }
+  AtNetwork(const AtNetwork&) = delete;
+  AtNetwork& operator=(const AtNetwork&) = delete;
+  ~AtNetwork() {
+    if (taken_) return;
+    if (!only_) {
+      doorbell_.guard_at_network.store(0, std::memory_order_relaxed);
+      return;
+    }
+    doorbell_.at_network.fetch_and(~bit_, std::memory_order_seq_cst);
+    // Whoever has found the bit has published before it what this thread looks for from here on (Waiter::leave).
+    // ThreadSanitizer does not see fences; it needs none here, for all that is looked at is atomic.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  /// Another thread sleeps there for this VCI: it has the socket.
+  [[nodiscard]] bool taken() const noexcept { return taken_; }
+  [[nodiscard]] int bell() const noexcept {
+    return only_ ? only_->net.load(std::memory_order_relaxed)->bell : guard_bell;
+  }
+  [[nodiscard]] bool rung_since(std::uint32_t ticket) const noexcept {
+    return doorbell_.bell.load(std::memory_order_seq_cst) != ticket;
+  }
+
+ private:
+  shm::Doorbell& doorbell_ = shm::header->doorbell;
+  const Vci* only_;
+  std::uint64_t bit_;
+  bool taken_ = false;
+};
+
+}  // namespace
+
+proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noexcept {
+  Sources sources = sources_of(only);
+  const bool unreachable = shm::header->doorbell.unreachable.load(std::memory_order_relaxed);
+  if (sources.awake)
+    limit = 0;
+  else if (sources.silent)
+    limit = std::min(limit, 500'000L);
+  else if (unreachable)
+    limit = std::min(limit, 1'000'000L);
+  if (sources.awake || sources.silent || unreachable || sources.fds.empty() || !(guard || only))
+    return proto::Slept::not_here;
+
+  const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
+  if (!runtime.threads && (!shm::enabled() || runtime.local_size == 1)) {
+    sleep_alone(sources, time);
+    return proto::Slept::in_vain;  // for others, of whom there are none
+  }
+  const AtNetwork here(only);
+  if (here.taken()) return proto::Slept::not_here;
+  sources.fds.push_back({here.bell(), POLLIN, 0});
+  if (here.rung_since(ticket)) return proto::Slept::woken;
+  const int found = ppoll(sources.fds.data(), sources.fds.size(), &time, nullptr);
+  if (sources.fds.back().revents) shm::drain_bell(here.bell());
+  return found > 0 ? proto::Slept::woken : proto::Slept::in_vain;
+}
+
+}  // namespace heddle::net

@@ -1,0 +1,118 @@
+#include "transport/shm/doorbell.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+
+#include "sync/futex.hpp"
+
+namespace heddle::shm {
+namespace {
+
+// The kernel chooses a free name of five letters in Linux's abstract space, where nothing is left behind by whoever is
+// killed.
+constexpr std::size_t letters = 5;
+constexpr socklen_t name_bytes = offsetof(sockaddr_un, sun_path) + 1 + letters;
+
+void send_to(const Doorbell& doorbell, unsigned bell) noexcept {
+  // One for all who ring, for ever: it has no name and keeps nothing.
+  static const int from = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  const std::uint64_t name = doorbell.sockets[bell].load(std::memory_order_relaxed);
+  std::memcpy(to.sun_path + 1, &name, letters);
+  const char byte = 0;
+  // A full socket holds rings enough, and one that is gone has nobody to wake.
+  sendto(from, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), name_bytes);
+}
+
+/// Counts the ring, which is also the barrier between what was published and the looks at who sleeps where. Sequential
+/// consistency pairs with the sleeper's (proto/net_sleep.cpp): it says that it goes to the network, then looks whether
+/// the bell has rung.
+void count(Doorbell& doorbell) noexcept { doorbell.bell.fetch_add(1, std::memory_order_seq_cst); }
+std::uint64_t at_network(const Doorbell& doorbell) noexcept {
+  return doorbell.at_network.load(std::memory_order_seq_cst);
+}
+bool guarded(const Doorbell& doorbell) noexcept { return doorbell.guard_at_network.load(std::memory_order_seq_cst); }
+
+}  // namespace
+
+void ring(Doorbell& doorbell, unsigned vci, int most) noexcept {
+  count(doorbell);
+  // That one serves the VCI, for the others too, and leaves nothing behind that it does not tell the guard of
+  // (Waiter::leave).
+  if (at_network(doorbell) >> vci & 1) return send_to(doorbell, vci);
+  sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), most);
+  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+}
+
+void ring_sleepers(Doorbell& doorbell, unsigned vci) noexcept {
+  count(doorbell);
+  sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), INT_MAX);
+  if (at_network(doorbell) >> vci & 1) send_to(doorbell, vci);
+  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+}
+
+void ring_guard(Doorbell& doorbell) noexcept {
+  count(doorbell);
+  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+}
+
+void ring_all(Doorbell& doorbell) noexcept {
+  count(doorbell);
+  sync::futex_wake_bits(doorbell.bell, all_doorbell_bits, INT_MAX);
+  for (std::uint64_t mask = at_network(doorbell); mask; mask &= mask - 1)
+    send_to(doorbell, static_cast<unsigned>(std::countr_zero(mask)));
+  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+}
+
+void ring_any(Doorbell& doorbell) noexcept {
+  count(doorbell);
+  if (sync::futex_wake_bits(doorbell.bell, all_doorbell_bits, 1) > 0) return;
+  if (const std::uint64_t mask = at_network(doorbell))
+    send_to(doorbell, static_cast<unsigned>(std::countr_zero(mask)));
+  else if (guarded(doorbell))
+    send_to(doorbell, guard_bell);
+}
+
+int open_bell(Doorbell& own, unsigned bell, std::string& problem) {
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  socklen_t bytes = sizeof name;
+  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(sa_family_t)) ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&name), &bytes) || bytes != name_bytes) {
+    problem = std::string("a socket for wake-ups: ") + std::strerror(errno);
+    if (fd >= 0) close(fd);
+    return -1;
+  }
+  std::uint64_t text = 0;
+  std::memcpy(&text, name.sun_path + 1, letters);
+  own.sockets[bell].store(text, std::memory_order_relaxed);
+  return fd;
+}
+
+void drain_bell(int fd) noexcept {
+  char byte;
+  for (int i = 0; i < 64 && recv(fd, &byte, 1, MSG_DONTWAIT) >= 0; ++i) {
+  }
+}
+
+void publish_name_space(Doorbell& own) noexcept {
+  struct stat about;
+  own.name_space.store(stat("/proc/self/ns/net", &about) ? 0 : about.st_ino, std::memory_order_relaxed);
+}
+
+void check_reach(Doorbell& neighbour, const Doorbell& own) noexcept {
+  if (neighbour.name_space.load(std::memory_order_relaxed) != own.name_space.load(std::memory_order_relaxed))
+    neighbour.unreachable.store(1, std::memory_order_relaxed);
+}
+
+}  // namespace heddle::shm
