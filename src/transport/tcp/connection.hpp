@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,13 @@
 namespace heddle::tcp {
 
 inline constexpr std::size_t largest_name = sizeof(sockaddr_in6);  ///< of a peer: its address as the kernel has it
+
+/// Of CLOCK_MONOTONIC.
+inline std::int64_t seconds_now() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec;
+}
 
 /// Whether a greeting with this key comes from a process of this job.
 bool is_key(std::uint64_t key) noexcept;

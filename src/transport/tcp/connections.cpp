@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,12 +79,6 @@ void prepare(int fd, const sockaddr_storage& other) noexcept {
 /// A process of the job greets in the moment in which it connects, or as soon as its cable is back. What takes longer is a stranger, who must
 /// not keep a descriptor for good, and least of all one that a process of the job waits for.
 constexpr std::int64_t seconds_to_greet = 60, seconds_where_scarce = 1;
-
-std::int64_t seconds_now() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return now.tv_sec;
-}
 
 bool failed(const char* what, std::string& problem) {
   problem = std::string("TCP: ") + what + ": " + std::strerror(errno);
@@ -261,6 +254,13 @@ bool Context::send_strangers_away(std::int64_t seconds) noexcept {
   return any;
 }
 
+void Context::listen_on(bool wanted) noexcept {
+  epoll_event event{};
+  if (wanted) event.events = EPOLLIN;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, listener_, &event);
+  deaf_since_ = wanted ? 0 : seconds_now();
+}
+
 void Context::accept_all() noexcept {
   send_strangers_away(seconds_to_greet);
   // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here.
@@ -276,10 +276,15 @@ void Context::accept_all() noexcept {
       new_connection(fd).stands = true;
       continue;
     }
-    if ((errno == EMFILE || errno == ENFILE) && send_strangers_away(seconds_where_scarce)) continue;
-    if (errno == EMFILE || errno == ENFILE)
+    const bool scarce = errno == EMFILE || errno == ENFILE;
+    if (!scarce) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return;
+    }
+    if (!send_strangers_away(seconds_where_scarce)) {
       HEDDLE_NOTICE_ONCE("a connection waits because this process has too many files open: raise the limit (`ulimit -n`)");
-    if (errno != EINTR && errno != ECONNABORTED) return;
+      return listen_on(false);  // who waits to be let in would wake us again and again
+    }
   }
 }
 

@@ -393,6 +393,7 @@ void Context::take_in_turn(Connection& connection, wire::Event* events, int n, i
 
 /// Looks at every connection that has something, and lets new ones in.
 void Context::look_at_all(wire::Event* events, int n, int& found) noexcept {
+  if (deaf_since_ && seconds_now() != deaf_since_) listen_on(true);
   epoll_event seen[16];
   const int count = epoll_wait(epoll_, seen, 16, 0);
   bool knocks = false;

@@ -74,6 +74,7 @@ class Context final : public wire::Context {
   Connection& new_connection(int fd) noexcept;
   bool send_strangers_away(std::int64_t seconds) noexcept;
   void accept_all() noexcept;
+  void listen_on(bool wanted) noexcept;
   int post(Peer& peer, Packet& packet, bool later = false) noexcept;
   Packet* new_packet() noexcept;
   void release(Packet& packet) noexcept;
@@ -95,6 +96,7 @@ class Context final : public wire::Context {
   void want_writable(Connection& connection, bool wanted) noexcept;
 
   int listener_ = -1, epoll_ = -1;
+  std::int64_t deaf_since_ = 0;         ///< newcomers wait until the next second, for want of descriptors; 0: they do not
   std::size_t largest_ = 0, buffer_bytes_ = 0;
   std::vector<std::unique_ptr<Peer>> peers_;                    ///< by Address
   std::unordered_map<std::string, Peer*> by_name_;
