@@ -2,6 +2,7 @@
 """mpiexec hands jobs of several machines over: to whom, and with which command. The engines here only say how they were called."""
 import os
 import stat
+import subprocess
 import tempfile
 import unittest
 
@@ -47,6 +48,16 @@ class Engines(LaunchTest):
             self.assertEqual(self.called(*arguments, "-n", 2, "echo", "x"), "x\nx")
         one = {**ALLOCATION, "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": os.uname().nodename}
         self.assertEqual(self.called("-n", 1, "echo", "x", env=one), "x")
+
+    def test_an_address_of_this_machine_is_this_machine(self):
+        for address in "127.0.0.1", "::1", *subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split():
+            self.assertEqual(self.called("-host", address, "-n", 1, "echo", "x"), "x")
+        self.assertIn('"192.0.2.77" is another machine', self.run_with("-host", "192.0.2.77", "-n", 1, "x", env={"PATH": "/none"}).err)
+
+    def test_an_engine_that_does_not_exist_is_named(self):
+        self.fails(2, "-launcher slrum: slurm, prte, hydra or none is wanted", "-launcher", "slrum", "-n", 1, "true")
+        self.install("mpiexec.hydra")
+        self.assertIn("|-launcher|ssh|", self.called("-host", "a", "-launcher", "ssh", "-n", 1, "x"))
 
     def test_hydra_gets_the_job_in_its_words(self):
         self.install("mpiexec.hydra")

@@ -1,10 +1,14 @@
 // The command line. Other MPIs' spellings are accepted where they mean the same here, and their options that only make
 // sense on clusters are accepted where ignoring them is right on one machine.
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include "job.hpp"
@@ -46,9 +50,10 @@ int positive(const std::string& option, const std::string& text) {
   return static_cast<int>(value);
 }
 
-/// `name` or `name:slots`.
+/// `name` or `name:slots`; an address of IPv6 has no slots, for nobody could say where it ends.
 HostChoice parse_host(const std::string& text) {
-  const std::size_t colon = text == "::1" ? std::string::npos : text.rfind(':');
+  unsigned char address[16];
+  const std::size_t colon = inet_pton(AF_INET6, text.c_str(), address) == 1 ? std::string::npos : text.rfind(':');
   if (colon == std::string::npos) return {text, 0};
   return {text.substr(0, colon), positive("host " + text.substr(0, colon) + ":", text.substr(colon + 1))};
 }
@@ -251,8 +256,12 @@ class PartParser {
                 options.launcher = name;
               else if (name == "fork" || name == "auto")
                 options.launcher = name == "fork" ? "none" : "";
-              else
+              else if (name == "ssh" || name == "rsh" || name == "ll" || name == "lsf" || name == "sge" || name == "manual" ||
+                       name == "persist")
                 options.remote_shell = name;  // as Hydra understands the option
+              else
+                throw Refusal{fmt::format("-launcher {}: slurm, prte, hydra or none is wanted, or one of Hydra's own ways to other machines "
+                                          "(ssh, rsh, ll, lsf, sge, manual, persist)", name)};
             },
             "slurm, prte or hydra: who starts the job; none: mpiexec itself, on this machine")
         ->type_name("ENGINE")
@@ -307,10 +316,27 @@ void check(Options& options) {
 
 }  // namespace
 
+/// Whether an interface of this machine has the address. Host files of batch systems may hold addresses instead of names.
+static bool is_own_address(const std::string& text) {
+  unsigned char wanted[16];
+  const bool v4 = inet_pton(AF_INET, text.c_str(), wanted) == 1;
+  ifaddrs* list = nullptr;
+  if ((!v4 && inet_pton(AF_INET6, text.c_str(), wanted) != 1) || getifaddrs(&list) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* entry = list; entry != nullptr && !found; entry = entry->ifa_next) {
+    const sockaddr* address = entry->ifa_addr;
+    if (address == nullptr || address->sa_family != (v4 ? AF_INET : AF_INET6)) continue;
+    found = v4 ? std::memcmp(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr, wanted, 4) == 0
+               : std::memcmp(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, wanted, 16) == 0;
+  }
+  freeifaddrs(list);
+  return found;
+}
+
 bool is_this_machine(const std::string& host) {
   const std::string here = host_name();
   return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == here ||
-         host == here.substr(0, here.find('.'));
+         host == here.substr(0, here.find('.')) || is_own_address(host);
 }
 
 Parsed parse_command_line(int argc, char** argv) {
