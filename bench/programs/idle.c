@@ -45,7 +45,8 @@ static int bare_connection(int rank) {
   return end;
 }
 
-/// Rank 1's receive has been blocked for 20 ms when rank 0 sends the time; through MPI, or through `bare` if that is not -1.
+/// Rank 1's receive has been blocked for 20 ms when rank 0 sends the time; through MPI, or through `bare` if that is not -1. Nothing follows for a
+/// millisecond: a second message would come while the kernel hands over the first, and keep it from doing so.
 static void measure_wakes(int rank, int bare, const char* key) {
   double late[wakes], sent;
   for (int i = 0; i < wakes; i++) {
@@ -56,6 +57,8 @@ static void measure_wakes(int rank, int bare, const char* key) {
       sent = bench_now();
       if (bare < 0) MPI_Send(&sent, 1, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
       else if (send(bare, &sent, sizeof sent, 0) != sizeof sent) bench_fail("the bare connection broke");
+      nap = (struct timespec){0, 1000000};
+      nanosleep(&nap, NULL);
     } else if (rank == 1) {
       if (bare < 0) MPI_Recv(&sent, 1, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       else if (recv(bare, &sent, sizeof sent, MSG_WAITALL) != sizeof sent) bench_fail("the bare connection broke");
