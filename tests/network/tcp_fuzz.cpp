@@ -195,7 +195,7 @@ class Play {
       }
       case Step::stall:
         settle();
-        line.stalled = !line.stalled;
+        other_.stall(line, !line.stalled);
         break;
       case Step::close:
         settle();
@@ -270,6 +270,12 @@ std::vector<List> seeds() {
       join({hello, messages(0, greatest, 15), send_some(0, 9), send(0), messages(0, greatest, 15), send_some(0, 30), send(0)}),
       join({hello, {of(Step::request), 0, 0, 0, small_size(3), small_size(20)}, send(0)}),
       join({hello, {of(Step::lend), thousands, 250, of(Step::stall), 0, of(Step::request), 0, 1, 192, 0, thousands, 200}, send(0), {of(Step::withdraw), 1}}),
+      join({hello, {of(Step::lend), thousands, 250, of(Step::stall), 0, of(Step::request), 0, 1, 192, 0, thousands, 200}, send(0),
+            {of(Step::post), 2, greatest, of(Step::stall), 0, of(Step::look), 7}}),
+      join({hello, {of(Step::lend), thousands, 250, of(Step::lend), 1, of(Step::stall), 0, of(Step::request), 0, 1, 0, 0, thousands, 200,
+            of(Step::request), 0, 2, 64, 0, 0}, send(0), {of(Step::withdraw), 2, of(Step::post), 2, greatest, of(Step::read), 2, greatest}, send(0)}),
+      join({hello, {of(Step::lend), thousands, 250, of(Step::stall), 0, of(Step::request), 0, 1, 0, 0, thousands, 200}, send(0),
+            {of(Step::post), 2, greatest, of(Step::rubbish), 0, 16}, List(16, 9), send(0)}),
       join({hello, read, reply, send_some(0, 24), send_some(0, 30), send(0)}),
       join({hello, {of(Step::read), 2, small_size(5)}, reply, send_some(0, 21), send(0)}),
       join({hello, read, {of(Step::refusal), 0, 0}, send(0)}),

@@ -251,6 +251,13 @@ class Stranger {
     region.memory.shrink_to_fit();
   }
 
+  /// From now on nothing is taken of what the context sends, or all of it again.
+  void stall(Line& line, bool stalled) {
+    line.stalled = stalled;
+    const int little = 32 << 10;  // so that what does not leave waits in the context, instead of the kernel
+    if (stalled && inside_of(line) >= 0) setsockopt(line.inside, SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+  }
+
   /// Closes a connection, with a reset or without.
   void shut(Line& line, bool reset) {
     if (line.fd < 0) return;
@@ -291,7 +298,7 @@ class Stranger {
   /// At the end: a connection that was not there before is served, and nothing that was posted is forgotten.
   void finish() {
     settle();
-    for (auto& line : lines) line->stalled = false;
+    for (auto& line : lines) stall(*line, false);
     settle();
     const std::string name = name_of(loopback + 5, 77);
     Line& line = connect();
