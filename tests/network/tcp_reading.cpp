@@ -1,0 +1,228 @@
+// The protocol, read once more: what must come of what is sent to a fuzzed context, and whether what comes is that.
+#include "tcp_peer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::test {
+
+std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    if (line.bad) return bytes;
+    if (line.have < sizeof line.head) {
+      const std::size_t n = std::min(bytes - done, sizeof line.head - line.have);
+      std::memcpy(line.head + line.have, at + done, n);
+      line.have += n;
+      done += n;
+      if (line.have < sizeof line.head) return done;
+      tcp::PacketHead head;
+      std::memcpy(&head, line.head, sizeof head);
+      if (is_unclear(line, head)) return done - n;
+      line.bad = !is_good(line, head);
+      if (line.bad) continue;
+      line.left = head.bytes;
+      line.pad = tcp::padding(head.bytes);
+      line.body.clear();
+      line.reply = nullptr;
+      if (head.kind == tcp::PacketKind::reply) {
+        line.reply = read_of(line, head.id);
+        line.reply->landing = &line;
+      }
+      if (!line.left) end_body(line);
+      continue;
+    }
+    const std::size_t n = std::min(bytes - done, line.left + line.pad), of_body = std::min(n, line.left);
+    std::vector<std::byte>& to = line.reply ? line.reply->expected : line.body;
+    to.insert(to.end(), at + done, at + done + of_body);
+    done += n;
+    line.pad -= n - of_body;
+    line.left -= of_body;
+    if (of_body && !line.left) end_body(line);
+    else if (!line.left && !line.pad) end_packet(line);
+  }
+  return done;
+}
+
+Posted* Stranger::read_of(const Line& line, std::uint64_t id) {
+  for (const auto& one : posted)
+    if (one->operation.kind == wire::Operation::Kind::read && one->asked && !one->complete && !one->finished && !one->refused && one->id == id &&
+        one->peer == line.peer)
+      return one.get();
+  return nullptr;
+}
+
+bool Stranger::is_unclear(const Line& line, const tcp::PacketHead& head) {
+  if (head.kind != tcp::PacketKind::reply && head.kind != tcp::PacketKind::refusal) return false;
+  return !read_of(line, head.id) && std::any_of(posted.begin(), posted.end(), [&](const auto& one) {
+    return one->operation.kind == wire::Operation::Kind::read && !one->asked && !one->complete && one->peer == line.peer;
+  });
+}
+
+bool Stranger::is_good(const Line& line, const tcp::PacketHead& head) {
+  if (head.version != tcp::packet_version) return false;
+  if (line.peer.empty()) return head.kind == tcp::PacketKind::greeting && head.id == job && head.bytes >= 16 && head.bytes <= 28;
+  switch (head.kind) {
+    case tcp::PacketKind::message: return head.bytes <= largest;
+    case tcp::PacketKind::request: return head.bytes == sizeof(tcp::ReadRequest);
+    case tcp::PacketKind::reply:
+    case tcp::PacketKind::refusal: {
+      const Posted* read = read_of(line, head.id);
+      return read && !read->landing && head.bytes == (head.kind == tcp::PacketKind::reply ? read->bytes : 0);
+    }
+    default: return false;
+  }
+}
+
+void Stranger::end_body(Line& line) {
+  if (line.reply) {
+    line.reply->finished = true;
+    line.reply->landing = nullptr;
+    line.reply = nullptr;
+  }
+  if (!line.pad) end_packet(line);
+}
+
+void Stranger::end_packet(Line& line) {
+  tcp::PacketHead head;
+  std::memcpy(&head, line.head, sizeof head);
+  line.have = 0;
+  switch (head.kind) {
+    case tcp::PacketKind::greeting: {
+      sa_family_t family;
+      std::memcpy(&family, line.body.data(), sizeof family);
+      line.bad = !(family == AF_INET && head.bytes == sizeof(sockaddr_in)) && !(family == AF_INET6 && head.bytes == sizeof(sockaddr_in6));
+      if (!line.bad) line.peer.assign(reinterpret_cast<const char*>(line.body.data()), line.body.size());
+      break;
+    }
+    case tcp::PacketKind::message: expected_.push_back(line.body); break;
+    case tcp::PacketKind::refusal: read_of(line, head.id)->refused = true; break;
+    case tcp::PacketKind::request: {
+      tcp::ReadRequest request;
+      std::memcpy(&request, line.body.data(), sizeof request);
+      Answer answer{line.peer, head.id, false, false, 0, 0, request.offset, request.bytes};
+      for (std::size_t i = 0; i < regions.size(); ++i) {
+        const Region& region = *regions[i];
+        if (!region.used || region.registration.key != request.key) continue;
+        answer.good = request.offset <= region.memory.size() && request.bytes <= region.memory.size() - request.offset;
+        answer.region = i;
+        answer.seed = region.seed;
+      }
+      answers_.push_back(answer);
+      break;
+    }
+    default: break;
+  }
+}
+
+void Stranger::arrived(const wire::Event& event) {
+  if (event.operation->kind == wire::Operation::Kind::receive) {
+    must(!expected_.empty(), "a message is handed out that was not sent");
+    must(!(reinterpret_cast<std::uintptr_t>(event.data) & 7), "a message does not lie at a multiple of eight");
+    const std::vector<std::byte>& right = expected_.front();
+    must(event.bytes == right.size() && std::equal(right.begin(), right.end(), event.data), "a message is handed out changed, or not in order");
+    expected_.pop_front();
+    ++messages_;
+    return;
+  }
+  Posted& one = *reinterpret_cast<Posted*>(event.operation);
+  must(!one.complete, "an operation completes twice");
+  one.complete = true;
+  if (one.operation.kind == wire::Operation::Kind::send) {
+    must(!event.error || is_troubled(one.peer), "a message to a good peer fails");
+    return;
+  }
+  if (event.error) {
+    must(one.refused || (is_troubled(one.peer) && !one.finished), "a read from a good peer fails");
+    if (!one.refused) fail_reads(one.peer);
+  } else {
+    must(one.finished, "a read completes without its reply");
+    must(std::equal(one.expected.begin(), one.expected.end(), one.at()) && one.expected.size() == one.bytes, "a read brings other bytes than its reply");
+  }
+  std::fill(one.at(), one.at() + one.bytes, std::byte{0xa5});  // it is the caller's again
+}
+
+void Stranger::fail_reads(const std::string& peer) {
+  failing_.push_back(peer);
+  for (auto& line : lines)
+    if (line->peer == peer && line->reply) {
+      line->reply = nullptr;
+      line->over = line->bad = true;
+    }
+}
+
+void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* body) {
+  must(head.version == tcp::packet_version, "the context sends another version");
+  if (line.ours && !line.greeted_us) {
+    must(head.kind == tcp::PacketKind::greeting && head.id == job && std::string_view(reinterpret_cast<const char*>(body), head.bytes) == context.name(),
+         "the context does not greet");
+    line.greeted_us = true;
+    return;
+  }
+  switch (head.kind) {
+    case tcp::PacketKind::message: {
+      std::size_t number = 0;
+      if (head.bytes >= sizeof number) std::memcpy(&number, body, sizeof number);
+      must(number && number <= posted.size(), "the context sends a message that nobody posted");
+      Posted& one = *posted[number - 1];
+      must(!one.arrived && one.peer == line.peer && one.room.size() == head.bytes && std::equal(one.room.begin(), one.room.end(), body),
+           "the context sends a message twice, changed or elsewhere");
+      one.arrived = true;
+      return;
+    }
+    case tcp::PacketKind::request: {
+      tcp::ReadRequest request;
+      must(head.bytes == sizeof request, "a request is of another size");
+      std::memcpy(&request, body, sizeof request);
+      must(request.offset && request.offset <= posted.size(), "the context asks for what nobody posted");
+      Posted& one = *posted[request.offset - 1];
+      must(!one.asked && one.peer == line.peer && one.bytes == request.bytes && request.key == 0x5eed, "the context asks twice, for something else or elsewhere");
+      must(one.complete || !read_of(line, head.id), "two reads have one id");
+      one.asked = true;
+      one.id = head.id;
+      return;
+    }
+    case tcp::PacketKind::reply:
+    case tcp::PacketKind::refusal: {
+      const bool reply = head.kind == tcp::PacketKind::reply;
+      for (auto answer = answers_.begin(); answer != answers_.end(); ++answer) {
+        if (answer->peer != line.peer || answer->id != head.id || (reply ? !answer->good : answer->good && !answer->withdrawn)) continue;
+        bool same = head.bytes == (reply ? answer->bytes : 0);
+        for (std::size_t i = 0; same && i < head.bytes; ++i) same = body[i] == byte_of(answer->seed, answer->offset + i);
+        if (!same) continue;
+        if (reply) ++answered_[head.id];
+        answers_.erase(answer);
+        return;
+      }
+      wrong(reply ? "the context gives out memory that it was not asked for, or may not" : "the context refuses what it should give");
+    }
+    default: wrong("the context sends something unknown");
+  }
+}
+
+void Stranger::verify() {
+  for (const std::string& peer : failing_)
+    for (const auto& one : posted)
+      must(one->peer != peer || one->operation.kind != wire::Operation::Kind::read || one->complete, "one read fails because of its peer, and another does not");
+  failing_.clear();
+  for (auto& line : lines) {
+    if (line->ended && line->over) continue;
+    const bool closed = line->fd < 0 || inside_of(*line) < 0;
+    if (!closed) continue;
+    // Of a peer in trouble the context may close what else there is of it.
+    // And who has not greeted for a minute, in a process that was stopped meanwhile, is sent away.
+    const bool late = line->peer.empty() && std::chrono::steady_clock::now() - line->since > std::chrono::seconds(30);
+    must(line->over || late || (!line->peer.empty() && is_troubled(line->peer)), "a good connection is closed");
+    if (line->reply) line->reply->landing = nullptr;
+    line->reply = nullptr;
+    line->over = line->ended = true;
+    if (line->peer.empty()) continue;
+    for (const auto& one : posted) {
+      if (one->peer != line->peer || one->complete) continue;
+      if (line->bad && one->operation.kind == wire::Operation::Kind::read) wrong("a read survives the bad packet of its peer");
+      if (!lines_of(line->peer)) wrong("what was posted to a peer without a connection does not fail");
+    }
+  }
+}
+
+}  // namespace heddle::test
