@@ -25,10 +25,10 @@ check: all       ## every test
 	@cmake --build --preset release -j $(JOBS) --target tests
 	@ctest --test-dir build -j $(JOBS) --output-on-failure $(CTEST_FLAGS)
 
-asan-check: packages   ## unit and MPI tests under AddressSanitizer and UBSan
+asan-check: packages   ## unit, MPI and socket tests under AddressSanitizer and UBSan
 	@tools/dev/sanitize.sh asan $(JOBS)
 
-tsan-check: packages   ## unit and MPI tests under ThreadSanitizer
+tsan-check: packages   ## unit, MPI and socket tests under ThreadSanitizer
 	@tools/dev/sanitize.sh tsan $(JOBS)
 
 bench: all       ## the same work on every MPI there is; writes build/bench/

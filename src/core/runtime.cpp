@@ -71,6 +71,14 @@ void end_job_at_early_exit(int status, void* process) noexcept {
   sys::bootstrap::abort(status & 0xff ? status : 1, text);
 }
 
+/// What the library's own thread reads, which goes on between sessions, is written only where it changes.
+void provide(int level) noexcept {
+  runtime.thread_level = level;
+  const bool threads = level == MPI_THREAD_MULTIPLE;
+  if (runtime.threads != threads) runtime.threads = threads;
+  if (threads && !runtime.locks) runtime.locks = true;
+}
+
 int start_locked() noexcept {
   sys::Bootstrap& job = the_job();
   job = {};
@@ -79,13 +87,15 @@ int start_locked() noexcept {
     sys::report_mistakes(true);  // each process for itself: one of them may be why
     return error(MPI_ERR_OTHER, "%s", text.c_str());
   }
-  runtime.rank = job.rank;
-  runtime.size = job.size;
-  runtime.local_rank = job.local_rank;
-  runtime.local_size = job.local_size;
-  runtime.appnum = job.appnum < 0 ? MPI_UNDEFINED : job.appnum;
-  runtime.universe_size = job.universe_size < 0 ? MPI_UNDEFINED : job.universe_size;
-  runtime.self = static_cast<ProcessIndex>(job.rank);
+  if (!communicating) {  // a later start finds the same
+    runtime.rank = job.rank;
+    runtime.size = job.size;
+    runtime.local_rank = job.local_rank;
+    runtime.local_size = job.local_size;
+    runtime.appnum = job.appnum < 0 ? MPI_UNDEFINED : job.appnum;
+    runtime.universe_size = job.universe_size < 0 ? MPI_UNDEFINED : job.universe_size;
+    runtime.self = static_cast<ProcessIndex>(job.rank);
+  }
   if (!job.singleton) {
     sys::set_log_rank(job.rank);
     sys::set_abort_hook(abort_through_launcher);
@@ -119,15 +129,11 @@ const sys::Bootstrap& job() noexcept { return the_job(); }
 int start_runtime(int required) noexcept {
   std::lock_guard lock(life_mutex);
   if (users == 0) {
-    runtime.thread_level = required;
-    runtime.threads = required == MPI_THREAD_MULTIPLE;
-    runtime.locks |= runtime.threads;
+    provide(required);
     if (const int code = start_locked()) return code;
   } else if (required > runtime.thread_level) {
-    // Below MULTIPLE no other thread is inside the library now, or the program would be wrong already.
-    runtime.thread_level = required;
-    runtime.threads = required == MPI_THREAD_MULTIPLE;
-    runtime.locks |= runtime.threads;
+    // Below MULTIPLE no other thread of the program is inside the library now, or it would be wrong already.
+    provide(required);
   }
   ++users;
   running.store(users, std::memory_order_release);

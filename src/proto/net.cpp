@@ -535,8 +535,8 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
   if (!sys::bootstrap::await_fetches(problem)) return false;
   tcp::set_key(job_key);
   guard_bell = shm::open_bell(shm::header->doorbell, shm::guard_bell, problem);
+  runtime.locks = true;  // before there is somebody who looks whether
   if (guard_bell < 0 || !start_helper(problem)) return false;
-  runtime.locks = true;
   detail::active = true;
   net_of(vci_of_lane(0));
   return true;
