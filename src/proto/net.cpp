@@ -44,7 +44,7 @@ HEDDLE_PARAM_BOOL(gather, "HEDDLE_NET_GATHER", 1, "small messages to one peer th
 HEDDLE_PARAM_BOOL(wake, "HEDDLE_NET_WAKE", 1, "what arrives from the network wakes sleeping threads; 0: they look twice in a millisecond, which some providers make messages faster by");
 
 constexpr std::uint64_t frames_per_slab = 16;
-constexpr char card_version = 2;
+constexpr char card_version = 3;
 constexpr int most_ranks_with_large_buffers = 32;
 constexpr std::size_t tcp_eager = 64 << 10;  ///< a copy costs less than the two more ways that asking first takes
 
@@ -304,15 +304,33 @@ std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, st
   record->reserved = 0;
   record->lane = head.lane;
   frame.bytes += static_cast<std::uint32_t>(room);
-  if (is_counted(head.kind)) link.sent += room;
+  if (is_counted(head.kind)) {
+    link.sent += room;
+    link.said_closing = link.heard_farewell = false;
+    if (!net.context.tells_departures()) link.peer_closing = false;  // it may be in another session by now
+  }
   if (payload % 8) std::memset(at + room - 8, 0, 8);  // the padding, or what was there before would leave the process
   return record->payload;
 }
+
+namespace {
+/// For a peer that has left. What it was sent since was not for it.
+void drop_frames(VciGuard& guard, Link& link) noexcept {
+  while (Frame* frame = link.head) {
+    link.head = frame->next;
+    if (frame->direct && frame->completes) complete(*frame->direct, guard);
+    frame->next = link.net->free_frames;
+    link.net->free_frames = frame;
+  }
+  link.tail = nullptr;
+}
+}  // namespace
 
 bool flush_link(VciGuard& guard, Link& link) noexcept {
   Net& net = *link.net;
   close_frame(guard, link);
   bool posted = false;
+  if (link.gone) [[unlikely]] return drop_frames(guard, link), false;
   while (Frame* frame = link.head) {
     if (link.address == wire::no_address) return posted;  // `here` makes it dirty again
     Frame* const following = frame->next;
@@ -321,7 +339,12 @@ bool flush_link(VciGuard& guard, Link& link) noexcept {
       mark_dirty(link);
       return posted;
     }
-    if (code < 0) lost(link, "sending", code);
+    if (code < 0 && !link.peer_may_go) lost(link, "sending", code);
+    if (code < 0) {
+      link.gone = true;
+      drop_frames(guard, link);
+      return posted;
+    }
     link.head = following;
     if (!following) link.tail = nullptr;
     frame->next = nullptr;

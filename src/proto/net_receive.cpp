@@ -1,6 +1,7 @@
 // What arrives from the network: completions, frames, and the records that are for the network part itself.
 #include <time.h>
 
+#include <bit>
 #include <cerrno>
 
 #include "proto/net_state.hpp"
@@ -59,6 +60,10 @@ void answer_where(VciGuard& guard, Link& link, std::uint32_t index) noexcept {
   send_appended(guard, link);
 }
 
+/// Between two that part nothing is said that is not needed: what comes to a process that has left makes its system forget what the peer has
+/// not read yet.
+bool is_parting(const Link& link) noexcept { return !link.net->context.tells_departures() && (link.said_closing || link.peer_closing); }
+
 void handle_control(VciGuard& guard, Link& link, const Record& record) noexcept {
   switch (record.kind) {
     case RecordKind::hello: return learn_address(guard, link, record);
@@ -71,11 +76,18 @@ void handle_control(VciGuard& guard, Link& link, const Record& record) noexcept 
     case RecordKind::credit: link.acked = read<std::uint64_t>(record); return;
     case RecordKind::closing:
       link.acked = read<std::uint64_t>(record);
-      link.peer_closing = true;
-      return tell(guard, link, RecordKind::credit);
+      link.peer_closing = link.peer_may_go = true;
+      if (link.net->context.tells_departures()) return tell(guard, link, RecordKind::credit);
+      if (!link.said_closing) tell(guard, link, RecordKind::farewell);  // else the two have crossed, and each answers the other
+      return;
+    case RecordKind::farewell:
+      link.acked = read<std::uint64_t>(record);
+      link.heard_farewell = true;
+      return;
     case RecordKind::probe:
       link.acked = read<std::uint64_t>(record);
-      return tell(guard, link, RecordKind::credit);
+      if (!is_parting(link)) tell(guard, link, RecordKind::credit);
+      return;
     default: return;
   }
 }
@@ -97,7 +109,7 @@ void take_frame(VciGuard& guard, Link& link, std::byte* data, std::size_t bytes)
       handle_control(guard, link, record);
     } else {
       link.received += room;
-      link.peer_closing = false;
+      link.peer_closing = link.said_closing = link.heard_farewell = false;
       proto::handle_record(guard, record);
     }
     at += room;
@@ -155,7 +167,7 @@ void handle_event(VciGuard& guard, Net& net, const wire::Event& event) noexcept 
       Link& link = *frame.link;
       --link.posted;
       --net.under_way;
-      if (event.error && !link.peer_closing) lost(link, "sending", event.error);
+      if (event.error && !link.peer_may_go) lost(link, "sending", event.error);
       if (frame.direct && frame.completes) complete(*frame.direct, guard);
       frame.next = net.free_frames;
       net.free_frames = &frame;
@@ -210,6 +222,22 @@ bool poll(VciGuard& guard, bool neighbours) noexcept {
 
 std::int64_t patience() noexcept { return timeout_seconds.value(); }
 
+namespace {
+std::atomic<bool> finishing{false};  ///< in MPI_Finalize or the end of the last session. Relaxed: the helper may see it a tick later
+std::uint32_t finish_began = 0;      // as `ticks`
+constexpr std::uint32_t finish_patience = 20;  ///< seconds, at the least, for what has not left this process
+constexpr std::uint32_t notice_after = 5;      ///< seconds without a word of a peer that MPI_Finalize waits for
+
+/// Whether this process may leave as far as the peer is concerned: it has confirmed what it was sent, or does not want it; and it has read
+/// our last word, where nobody would tell it that we have left.
+bool has_parted(const Link& link) noexcept {
+  if (link.gone || link.peer_closing) return true;
+  const wire::Context& context = link.net->context;
+  if (!context.tells_departures()) return link.said_closing && link.heard_farewell;
+  return link.sent == link.acked || (link.address != wire::no_address && context.has_left(link.address));
+}
+}  // namespace
+
 void tick(VciGuard& guard, Net& net) noexcept {
   const bool idle = net.epoch == net.epoch_before;
   if (idle) {
@@ -218,19 +246,34 @@ void tick(VciGuard& guard, Net& net) noexcept {
     flush(guard);
   }
   net.epoch_before = net.epoch;
+  const bool parts = finishing.load(std::memory_order_relaxed);
   std::vector<Link*> silent;
   for (auto& entry : net.links) {
     Link& link = *entry.second;
-    if (link.sent == link.acked || link.acked != link.acked_before) link.silent = 0;
+    const bool waits = parts ? !has_parted(link) : link.sent != link.acked && !link.peer_closing;
+    if (!waits || link.acked != link.acked_before) link.silent = 0;
     else ++link.silent;
     link.acked_before = link.acked;
+    if (!link.silent) continue;
+    // Less and less often: a peer that is stopped finds every question as a connection to be accepted.
+    if (parts && std::has_single_bit(link.silent) && link.address != wire::no_address && net.context.has_left(link.address)) {
+      if (!link.expected) lost(link, "sending", ECONNREFUSED);  // it has never said a word: it may be there, and not to be reached
+      link.gone = true;
+      flush_link(guard, link);
+      wake_sleepers(guard.vci());
+      continue;
+    }
     if (timeout_seconds.value() > 0 && link.silent > timeout_seconds.value()) {
       await_the_launcher();
       sys::fatal("rank %u has not confirmed for %lld s what was sent to it (%s): its host is down, its process is stopped, or the network "
                  "between is cut (HEDDLE_NET_TIMEOUT sets the time; 0: wait for ever)%s", link.process,
                  static_cast<long long>(timeout_seconds.value()), way_to(link).c_str(), advice_for(link));
     }
-    if (link.silent) silent.push_back(&link);
+    if (parts && link.silent == notice_after)
+      HEDDLE_NOTICE_ONCE("MPI_Finalize waits for rank %u, which has not confirmed for %u s what was sent to it: it is stopped, or its host is busy "
+                         "or cut off (HEDDLE_NET_TIMEOUT, %lld s, ends the wait and the job; 0: never)", link.process, notice_after,
+                         static_cast<long long>(timeout_seconds.value()));
+    if (!is_parting(link)) silent.push_back(&link);
   }
   for (Link* link : silent) {
     tell(guard, *link, RecordKind::probe);
@@ -252,26 +295,24 @@ void for_each_net(Action&& action) noexcept {
 }  // namespace
 
 namespace {
-std::uint32_t finish_began = 0;  // as `ticks`
-constexpr std::uint32_t finish_patience = 20;       ///< seconds, at the least, for what has not left this process
-constexpr std::uint32_t last_word_patience = 3;     ///< seconds for a peer's last word, where nobody says whether the peer is still there
-
-/// Whether nothing more is to be expected of a peer that has not confirmed everything. Who closed its socket before it read our last word resets
-/// the connection, and with it its own last word to us is lost.
-bool is_over(const Link& link, std::uint32_t waited) noexcept {
-  const wire::Context& context = link.net->context;
-  return context.tells_departures() ? link.address != wire::no_address && context.has_left(link.address) : waited > last_word_patience;
+/// Tells the peer that this process is about to leave; where it would learn of that by itself, only if something is to be confirmed.
+void say_closing(VciGuard& guard, Link& link) noexcept {
+  const bool tells = link.net->context.tells_departures();
+  if (tells ? link.sent == link.acked && link.received == link.told : has_parted(link)) return;
+  tell(guard, link, RecordKind::closing);
+  link.said_closing = true;
 }
 }  // namespace
 
 void begin_finish() noexcept {
   if (!active()) return;
   finish_began = ticks.load(std::memory_order_relaxed);
+  finishing.store(true, std::memory_order_relaxed);
   for_each_net([](VciGuard& guard, Net& net) {
+    net.context.report_all_sends(true);
     std::vector<Link*> links;
     for (auto& entry : net.links) links.push_back(entry.second.get());
-    for (Link* link : links)
-      if (link->sent != link->acked || link->received != link->told) tell(guard, *link, RecordKind::closing);
+    for (Link* link : links) say_closing(guard, *link);
     flush(guard);
   });
 }
@@ -281,16 +322,24 @@ bool finished() noexcept {
   // Until then: when this process goes, what it has sent can be lost though it is in the peer's kernel, if the peer says something first.
   // Seconds of this process, not of the clock: after a stop of the whole job a peer that would answer at once must not count as silent.
   const std::uint32_t waited = ticks.load(std::memory_order_relaxed) - finish_began;
-  if (waited > finish_patience && waited > patience()) return true;
   bool all = true;
-  for_each_net([&](VciGuard&, Net& net) {
+  for_each_net([&](VciGuard& guard, Net& net) {
     if (!net.dirty.empty() || net.under_way) all = false;
+    std::vector<Link*> unsaid;
     for (const auto& entry : net.links) {
-      const Link& link = *entry.second;
-      if (link.head || link.open || (link.sent > link.acked && !link.peer_closing && !is_over(link, waited))) all = false;
+      Link& link = *entry.second;
+      if (link.head || link.open || !has_parted(link)) all = false;
+      // A message was exchanged since, or this is a newcomer: begin again.
+      if (!net.context.tells_departures() && !link.said_closing && !has_parted(link)) unsaid.push_back(&link);
     }
+    for (Link* link : unsaid) say_closing(guard, *link);
+    if (!unsaid.empty()) flush(guard);
   });
-  return all;
+  if (!all && patience() > 0 && waited > finish_patience && waited > patience()) all = true;  // what does not leave, and whom nobody waits for
+  if (!all) return false;
+  finishing.store(false, std::memory_order_relaxed);
+  for_each_net([](VciGuard&, Net& net) { net.context.report_all_sends(false); });
+  return true;
 }
 
 }  // namespace heddle::net

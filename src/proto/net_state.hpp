@@ -37,7 +37,12 @@ struct Link {
   std::uint16_t vci = 0;
   bool greet = false;            ///< our first frame must carry our address
   bool dirty = false;            ///< in Net::dirty
-  bool peer_closing = false;     ///< it waits in MPI_Finalize for what it has sent
+  bool peer_closing = false;     ///< it is in MPI_Finalize, and has not been sent anything since: it needs no more of us
+  bool peer_may_go = false;      ///< it was there at some time: that it cannot be reached any more is no fault
+  bool gone = false;             ///< it has left, and cannot be reached any more
+  // Parting (docs/design/ofi.md), where the network does not tell who has left. Since the last message of either side:
+  bool said_closing = false;     ///< this process is in MPI_Finalize, and has said so
+  bool heard_farewell = false;   ///< and the peer has read it
   wire::Address address = wire::no_address;  ///< not known yet: frames wait
   std::uint32_t next_sequence = 0, expected = 0;
   std::uint32_t epoch = 0;       ///< Net::epoch of the last write that was not gathered

@@ -27,6 +27,7 @@ enum class RecordKind : std::uint8_t {
   credit,       ///< how many bytes of messages have arrived from the receiver of this (64 bits), so that it may send more
   closing,      ///< the same, from a process that is about to leave: it waits until what it has sent has arrived
   probe,        ///< the same, from a process that has had no credit for a while: it wants one now
+  farewell,     ///< the same: the answer to `closing`, where networks do not tell who has left
 };
 
 /// A VCI's address in the network; `length` bytes follow.

@@ -79,8 +79,11 @@ class Context {
   /// Before sleeping on `wait_fd` this must have said true.
   virtual bool may_sleep() noexcept = 0;
 
-  /// Whether the peer has closed its end. Known only where `tells_departures`.
+  /// Whether the peer has closed its end. Where `tells_departures` is false this may take a tenth of a second to find out, and "no" may mean
+  /// that it cannot be known.
   [[nodiscard]] virtual bool has_left(Address) const noexcept { return false; }
+  /// From now on `send` never says 1: what it said that of may be lost when the process ends. Or, with false, as ever.
+  virtual void report_all_sends(bool) noexcept {}
 
   /// This end's address, for `insert` at the other end.
   [[nodiscard]] std::string_view name() const noexcept { return name_; }

@@ -90,15 +90,29 @@ class Faults(LaunchTest):
         self.assertRegex(job.error_text(), r"rank 1 has not confirmed for 3 s what was sent to it")
         self.assertLess(time.monotonic() - started, 40)
 
-    @unittest.skipIf(PROVIDER, "libfabric does not tell who has left")
-    def test_who_leaves_waits_for_a_peer_that_stands_still_and_nothing_is_lost(self):
+    def test_who_leaves_waits_for_a_peer_that_stands_still_says_so_and_nothing_is_lost(self):
         job = self.start(2, "leave")
         peer = self.ranks_of(job)[1]
         wait_until(lambda: state_of(peer) == "T", "rank 1 stops")
         self.assertEqual(job.process.stdout.readline(), b"done\n")  # of rank 0, which then finalizes
-        time.sleep(6)
+        wait_until(lambda: "MPI_Finalize waits for rank 1, which has not confirmed" in job.error_text(), "a notice that names rank 1")
         os.kill(peer, signal.SIGCONT)
         self.assertEqual(job.process.wait(LONG), 0, job.error_text())
+        self.assertEqual(job.error_text().count("MPI_Finalize waits"), 1)
+
+    def test_a_message_that_nobody_receives_keeps_its_sender_only_until_the_other_has_left(self):
+        for how in "unwanted", "unwanted-late":
+            started = time.monotonic()
+            done = mpiexec("-n", 2, RANKS, how, env=NETWORK)
+            self.assertEqual((done.code, done.err), (0, ""), how)
+            self.assertLess(time.monotonic() - started, 40, how)  # HEDDLE_NET_TIMEOUT is 60
+
+    def test_a_first_message_to_a_peer_that_has_left_ends_the_job_with_one_sentence_that_names_it(self):
+        started = time.monotonic()
+        done = mpiexec("-n", 2, RANKS, "unwanted-first", env=NETWORK)
+        self.assertNotEqual(done.code, 0, done)
+        self.assertRegex(done.err, "the connection to rank 1 was lost while sending .*[Cc]onnection refused")
+        self.assertLess(time.monotonic() - started, 40)
 
     @unittest.skipIf(PROVIDER, "libfabric has its own way to say it")
     def test_too_few_descriptors_are_an_error_that_names_the_limit(self):

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t processes = 4;
 inline constexpr RecordKind all_kinds[] = {RecordKind::eager, RecordKind::eager_sync, RecordKind::ack, RecordKind::offer,
                                            RecordKind::accept, RecordKind::pull, RecordKind::data, RecordKind::finished,
                                            RecordKind::hello, RecordKind::where, RecordKind::here, RecordKind::credit,
-                                           RecordKind::closing, RecordKind::probe};
+                                           RecordKind::closing, RecordKind::probe, RecordKind::farewell};
 
 inline std::size_t least_payload(RecordKind kind) {
   switch (kind) {

@@ -5,6 +5,8 @@
 //   broken     rank 1 breaks its connections in the middle of an exchange
 //   mute       rank 1 stops (SIGSTOP) after "ready"; rank 0 sends to it and waits
 //   leave      rank 1 stops; rank 0 sends to it as much as is sent unasked, and leaves; rank 1 receives it once it goes on
+//   unwanted   rank 0 sends a message that nobody receives, and leaves; with -late when rank 1 has left; with -first so that it is the
+//              first between the two
 //   burst N    rank 0 sends two messages, and then computes for N ms without calling MPI; rank 1 says how long they took
 #include <mpi.h>
 #include <netinet/in.h>
@@ -120,6 +122,15 @@ void leave() {
   say("done");
 }
 
+void unwanted(bool late, bool first) {
+  if (!first) round_trip(1, 0);
+  const int value = 5;
+  if (rank == 0) {
+    if (late) sleep(2);  // the other is over with MPI_Finalize by then, or the test tests less
+    MPI_Send(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+  }
+}
+
 void burst(int milliseconds) {
   for (int turn = 0; turn < 3; ++turn) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -149,6 +160,7 @@ int main(int argc, char** argv) {
   else if (!std::strcmp(what, "broken")) broken();
   else if (!std::strcmp(what, "mute")) mute();
   else if (!std::strcmp(what, "leave")) leave();
+  else if (!std::strncmp(what, "unwanted", 8)) unwanted(what[8], !std::strcmp(what, "unwanted-first"));
   else if (!std::strcmp(what, "burst")) burst(argc > 2 ? std::atoi(argv[2]) : 1000);
   else fail("what is to be done?");
   MPI_Finalize();

@@ -267,6 +267,16 @@ void Context::deregister(wire::Registration& registration) noexcept {
   registration = {};
 }
 
+bool Context::has_left(wire::Address address) const noexcept {
+  // libfabric says nothing of it: who sends to a process that has gone is told to try again, for ever. But a host says that nobody listens.
+  const char* const provider = info_->fabric_attr->prov_name;
+  if (std::strcmp(provider, "tcp;ofi_rxm") && std::strcmp(provider, "tcp") && std::strncmp(provider, "net", 3) && std::strcmp(provider, "sockets"))
+    return false;
+  char name[512];
+  std::size_t length = sizeof name;
+  return !fi_av_lookup(addresses_, address, name, &length) && length <= sizeof name && refuses_connections(name, length);
+}
+
 bool Context::may_sleep() noexcept {
   fid* waited = &queue_->fid;
   return fi_trywait(fabric, &waited, 1) == 0;

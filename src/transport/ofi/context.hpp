@@ -42,6 +42,8 @@ class Context final : public wire::Context {
   bool register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept override;
   void deregister(wire::Registration& registration) noexcept override;
   bool may_sleep() noexcept override;
+  [[nodiscard]] bool has_left(wire::Address address) const noexcept override;
+  void report_all_sends(bool all) noexcept override { inject_ = all ? 0 : info_->tx_attr->inject_size; }
 
  private:
   struct Receive : wire::Operation {

@@ -21,7 +21,8 @@ std::size_t least_payload(RecordKind kind) noexcept {
     case RecordKind::where: return sizeof(std::uint32_t);
     case RecordKind::credit:
     case RecordKind::closing:
-    case RecordKind::probe: return sizeof(std::uint64_t);
+    case RecordKind::probe:
+    case RecordKind::farewell: return sizeof(std::uint64_t);
     case RecordKind::placed: break;  // between processes of one node only
   }
   return SIZE_MAX;

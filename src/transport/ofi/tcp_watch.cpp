@@ -4,10 +4,13 @@
 #include <dirent.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -120,6 +123,25 @@ void watch_peer(const void* name, std::uint32_t rank) noexcept {
   if (!bytes || !place_of(name, bytes, place)) return;
   const std::lock_guard hold(places_mutex);
   if (!own.empty()) peers.emplace(place, rank);
+}
+
+bool refuses_connections(const void* name, std::size_t bytes) noexcept {
+  constexpr int patience_ms = 100;
+  sockaddr_storage there{};
+  Place place;
+  if (!place_of(name, bytes, place)) return false;
+  std::memcpy(&there, name, std::min(bytes, sizeof there));
+  const int fd = socket(there.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  int error = 0;
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&there), there.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6))) {
+    error = errno;
+    pollfd answer{fd, POLLOUT, 0};
+    socklen_t size = sizeof error;
+    if (error == EINPROGRESS && (::poll(&answer, 1, patience_ms) <= 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))) error = 0;
+  }
+  close(fd);
+  return error == ECONNREFUSED;
 }
 
 bool find_silent_peer(int seconds, std::uint32_t& rank, std::string& host) noexcept {

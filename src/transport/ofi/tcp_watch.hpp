@@ -15,6 +15,10 @@ void watch_own(std::string_view name) noexcept;
 /// An endpoint that this process exchanges messages with. Thread-safe.
 void watch_peer(const void* name, std::uint32_t rank) noexcept;
 
+/// Whether the host of an endpoint says that nobody listens there. False when there is no answer in a tenth of a second. A stopped
+/// process listens: its kernel answers. Any thread.
+bool refuses_connections(const void* name, std::size_t bytes) noexcept;
+
 /// Looks at the TCP connections between watched endpoints, and makes the kernel ask silent peers whether they are
 /// there. To be called every `seconds / 4`. True when a peer's kernel has not answered for `seconds`, with the lowest
 /// rank known at that address, which is `host`. A busy or stopped process is no silent one: kernels answer for it. One

@@ -64,7 +64,7 @@ TEST(Frame, a_payload_longer_than_its_frame_is_refused) {
 
 TEST(Frame, kinds_that_do_not_exist_are_refused) {
   auto frame = make_frame({{RecordKind::eager, 64}});
-  for (int kind = static_cast<int>(RecordKind::probe) + 1; kind < 256; ++kind) {
+  for (int kind = static_cast<int>(RecordKind::farewell) + 1; kind < 256; ++kind) {
     frame[sizeof(FrameHead) + offsetof(Record, kind) - 8] = static_cast<std::byte>(kind);
     EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed) << kind;
   }
