@@ -108,6 +108,8 @@ std::optional<Wanted> wanted_network(std::string& problem) {
 const char* refusal(const Wanted& wanted, bool one_host, const std::string& interface, const std::string& bytes) {
   if (!wanted.interface.empty() && interface != wanted.interface && !addresses_of(wanted.interface).count(bytes)) return "not on HEDDLE_NET";
   if (!wanted.bytes.empty() && !in_range(wanted, bytes)) return "not on HEDDLE_NET";
+  // Such an address of IPv6 means nothing without the interface, which has another number on another host.
+  if (!wanted.interface.empty() && bytes.size() == 16 && is_link_local(bytes)) return "link-local address";
   if (!wanted.any) return nullptr;
   if (!one_host && is_loopback(bytes)) return "the loopback interface reaches this host only";
   if (is_link_local(bytes)) return "link-local address";

@@ -89,6 +89,9 @@ class Network(unittest.TestCase):
         self.works_over("fd00:9::1", HEDDLE_NET="fd00:9::/64")
         self.on_host(0, "ip address del 10.9.0.1/24 dev eth0")
         self.assertEqual(self.info()["chosen"]["address"], "fd00:9::1")
+        self.on_host(0, "ip address del fd00:9::1/64 dev eth0", "ip address add fe80::99/64 dev eth0 nodad")
+        self.assertRegex(self.info(HEDDLE_NET="eth0")["problem"], "HEDDLE_NET=eth0 fits no address")
+        self.assertIn("link-local address", [o["verdict"] for o in self.info(HEDDLE_NET="eth0")["offered"]])
 
     def test_a_network_that_leads_nowhere_is_an_error_that_says_who_tried_what(self):
         self.add_network(1, addresses=("10.44.0.1/24", "10.55.0.1/24"))
