@@ -49,8 +49,9 @@ void abort_through_launcher(int exit_code, const char*) noexcept {
 pid_t communicating = 0;  // guarded by life_mutex
 
 void stop_at_exit() noexcept {
-  std::lock_guard lock(life_mutex);
-  if (users > 0 || communicating != getpid()) return;  // without MPI_Finalize: other threads may still be at it
+  // Held: another thread starts or stops MPI while this one calls exit(), or this one does and a signal handler of its called exit().
+  const std::unique_lock lock(life_mutex, std::try_to_lock);
+  if (!lock || users > 0 || communicating != getpid()) return;  // without MPI_Finalize: other threads may still be at it
   proto::stop_communication();
   communicating = 0;
 }

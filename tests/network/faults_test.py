@@ -100,6 +100,25 @@ class Faults(LaunchTest):
         self.assertEqual(job.process.wait(LONG), 0, job.error_text())
         self.assertEqual(job.error_text().count("MPI_Finalize waits"), 1)
 
+    def test_signals_stay_the_programs_own(self):
+        job = self.start(2, "exchange")
+        for pid in self.ranks_of(job):
+            with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+                caught = int(re.search(r"SigCgt:\s*(\w+)", status.read())[1], 16)
+            for number in signal.SIGINT, signal.SIGTERM, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT:
+                self.assertFalse(caught >> (number - 1) & 1, f"somebody has taken signal {number}")
+        self.ends_well(job)
+
+    def test_a_rank_that_waits_in_finalize_dies_of_sigterm(self):
+        job = self.start(2, "leave")
+        first, peer = self.ranks_of(job)
+        wait_until(lambda: state_of(peer) == "T", "rank 1 stops")
+        self.assertEqual(job.process.stdout.readline(), b"done\n")  # of rank 0, which then finalizes
+        wait_until(lambda: "MPI_Finalize waits" in job.error_text(), "rank 0 waits in MPI_Finalize")
+        os.kill(first, signal.SIGTERM)
+        self.assertNotEqual(job.process.wait(LONG), 0)
+        self.assertRegex(job.error_text(), "rank 0 .* was killed by signal 15")
+
     def test_a_message_that_nobody_receives_keeps_its_sender_only_until_the_other_has_left(self):
         for how in "unwanted", "unwanted-late":
             started = time.monotonic()

@@ -49,6 +49,7 @@ bool open_fabric(fi_info* info, std::string& problem) {
   chosen = info;
   // Asked for again, because providers name the weakest rule that they follow and take the stronger one that they were given.
   chosen->domain_attr->threading = FI_THREAD_DOMAIN;
+  const KeptSignals kept;
   if (const int code = library->fabric(chosen->fabric_attr, &fabric, nullptr)) {
     problem = std::string("opening the network ") + chosen->fabric_attr->name + ": " + error_text(code);
     return false;

@@ -30,6 +30,17 @@ bool resolve(void* handle, const char* name, Function& function) noexcept {
 
 }  // namespace
 
+KeptSignals::KeptSignals() noexcept {
+  for (int number = 1; number < _NSIG; ++number) sigaction(number, nullptr, &before_[number]);
+}
+
+KeptSignals::~KeptSignals() {
+  for (int number = 1; number < _NSIG; ++number) {
+    struct sigaction now;
+    if (!sigaction(number, nullptr, &now) && now.sa_handler != before_[number].sa_handler) sigaction(number, &before_[number], nullptr);
+  }
+}
+
 void prefer_rxm_buffer(std::size_t bytes) noexcept {
   // With InfiniBand each connection keeps many such buffers registered; there the provider's own size stays.
   if (has_infiniband()) return;
@@ -51,6 +62,7 @@ const Library* load(std::string& problem) {
     // is more than some devices can make (soft-RoCE: 32767 entries in all); a queue that is full only holds up further sends.
     setenv("FI_UNIVERSE_SIZE", "64", 0);
   }
+  const KeptSignals kept;
   void* handle = dlopen(library_name.text(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     problem = std::string("libfabric cannot be loaded: ") + dlerror() +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <rdma/fabric.h>
+#include <signal.h>
 
 #include <cstddef>
 #include <string>
@@ -19,6 +20,20 @@ struct Library {
   decltype(&::fi_strerror) strerror = nullptr;
   decltype(&::fi_version) version = nullptr;
   std::string path;  ///< of the file that was loaded
+};
+
+/// Keeps the program's signal handlers while it lives: at its end, those that changed are what they were. The libraries of some adapters
+/// (PSM2, PSM3), which libfabric loads with or without one, take SIGINT, SIGTERM, SIGSEGV and others for handlers that print a
+/// backtrace and call `exit`. Ctrl-C then no longer reached a program's own handler, and a SIGTERM inside MPI hung in our exit handlers.
+class KeptSignals {
+ public:
+  KeptSignals() noexcept;
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+  ~KeptSignals();
+
+ private:
+  struct sigaction before_[_NSIG];
 };
 
 /// What ofi_rxm copies through its own buffers, rather than by a protocol of its own on top of ours, when nothing else is said.

@@ -75,6 +75,7 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
     fi_info* hints = make_hints(*library, provider_name.text());
     if (!hints) return problem = "no memory", false;
     hints->caps = caps;
+    const KeptSignals kept;
     code = library->getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &list);
     library->freeinfo(hints);
     if (!code) break;
