@@ -42,7 +42,7 @@ Sources sources_of(const Vci* only) noexcept {
   return found;
 }
 
-/// For a process in which nobody can ring.
+/// For a process in which nobody rings but the helper.
 void sleep_alone(Sources& sources, const timespec& limit) noexcept {
   // One queue less between the socket and us, where there is but one.
   epoll_event event;
@@ -106,6 +106,8 @@ proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noe
 
   const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
   if (!runtime.threads && (!shm::enabled() || runtime.local_size == 1)) {
+    // The helper may have served what is waited for between our looks, of which the last failed because it had the VCI.
+    if (shm::header->doorbell.bell.load(std::memory_order_acquire) != ticket) return proto::Slept::woken;
     sleep_alone(sources, time);
     return proto::Slept::in_vain;  // for others, of whom there are none
   }

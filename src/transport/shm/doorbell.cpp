@@ -1,10 +1,14 @@
 #include "transport/shm/doorbell.hpp"
 
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <climits>
@@ -21,16 +25,46 @@ namespace {
 constexpr std::size_t letters = 5;
 constexpr socklen_t name_bytes = offsetof(sockaddr_un, sun_path) + 1 + letters;
 
+int new_socket() noexcept { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+
+/// The socket of all who ring, for ever: it has no name and keeps nothing. Made with the first bell, so that there is one when the program has used
+/// up its descriptors. Relaxed: a number, behind which nothing else is published.
+std::atomic<int> from{-1};
+
+bool open_from() noexcept {
+  if (from.load(std::memory_order_relaxed) >= 0) return true;
+  const int fd = new_socket();
+  int none = -1;
+  if (fd >= 0 && !from.compare_exchange_strong(none, fd, std::memory_order_relaxed)) close(fd);
+  return fd >= 0 || none >= 0;
+}
+
+/// Rings that nobody has taken yet count against the socket that they were sent from. When they are too many, another one takes its place and
+/// number; they stay where they are. False: it was not that, or there is no descriptor.
+bool renew(int fd) noexcept {
+  int used = 0, most = 0;
+  socklen_t bytes = sizeof most;
+  if (ioctl(fd, SIOCOUTQ, &used) || getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, &bytes) || used < most) return false;
+  const int fresh = new_socket();
+  if (fresh < 0) return false;
+  const bool done = dup3(fresh, fd, O_CLOEXEC) >= 0;  // at once, for threads that ring meanwhile
+  close(fresh);
+  return done;
+}
+
 void send_to(const Doorbell& doorbell, unsigned bell) noexcept {
-  // One for all who ring, for ever: it has no name and keeps nothing.
-  static const int from = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (!open_from()) return;
+  const int fd = from.load(std::memory_order_relaxed);
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   const std::uint64_t name = doorbell.sockets[bell].load(std::memory_order_relaxed);
   std::memcpy(to.sun_path + 1, &name, letters);
   const char byte = 0;
-  // A full socket holds rings enough, and one that is gone has nobody to wake.
-  sendto(from, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), name_bytes);
+  const auto send = [&] {
+    return sendto(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), name_bytes) == 1;
+  };
+  // A full socket at the other end holds rings enough, and one that is gone has nobody to wake.
+  if (!send() && errno == EAGAIN && renew(fd)) send();
 }
 
 /// Counts the ring, which is also the barrier between what was published and the looks at who sleeps where. Sequential
@@ -83,7 +117,7 @@ void ring_any(Doorbell& doorbell) noexcept {
 }
 
 int open_bell(Doorbell& own, unsigned bell, std::string& problem) {
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = open_from() ? new_socket() : -1;
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   socklen_t bytes = sizeof name;
