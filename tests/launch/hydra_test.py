@@ -2,10 +2,12 @@
 """Our bootstrap under MPICH's launcher, and MPICH's programs under ours."""
 import os
 import shutil
+import socket
+import subprocess
 import sys
 import unittest
 
-from launch import BUILD, CLIENT, HEAP_PROGRAM, LaunchTest, mpiexec
+from launch import BUILD, CLIENT, HEAP_PROGRAM, LaunchTest, mpiexec, wait_until
 
 MPICH = os.environ.get("HEDDLE_TEST_MPICH", os.path.join(BUILD, "external/mpich/bin"))
 HYDRA = os.path.join(MPICH, "mpiexec.hydra")
@@ -30,6 +32,23 @@ class Hydra(LaunchTest):
 
     def test_a_second_start_finds_what_was_put_before(self):
         self.succeeds("-n", 3, CLIENT, "again", launcher=HYDRA)
+
+    def test_names_are_published_found_and_withdrawn_with_and_without_a_server_of_its_own(self):
+        if HYDRA.startswith(MPICH):  # MPICH 5
+            self.succeeds("-n", 3, CLIENT, "names", launcher=HYDRA)
+        server = os.path.join(os.path.dirname(HYDRA), "hydra_nameserver")
+        if not os.path.exists(server):
+            self.skipTest("no hydra_nameserver")
+        with socket.socket() as free:
+            free.bind(("", 0))
+            port = free.getsockname()[1]
+        with subprocess.Popen([server, "-port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as served:
+            try:
+                with socket.socket() as probe:
+                    wait_until(lambda: probe.connect_ex(("127.0.0.1", port)) == 0, "the name server listens")
+                self.succeeds("-nameserver", f"localhost:{port}", "-n", 3, CLIENT, "names", launcher=HYDRA)
+            finally:
+                served.kill()
 
     def test_abort_ends_the_job_with_its_code(self):
         done = mpiexec("-n", 2, "-s", "1", CLIENT, "abort", 5, "why", stdin=b"go\n", launcher=HYDRA)

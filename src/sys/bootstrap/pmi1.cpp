@@ -264,7 +264,8 @@ bool Pmi1::lookup(std::string_view service, std::optional<std::string>& port, st
   port.reset();
   if (!ask("cmd=lookup_name service=" + encode_percent(service) + "\n", "lookup_result", reply, error)) return false;
   const auto found = wire_value(reply, "port");
-  if (wire_number(reply, "rc").value_or(0) == 0 && found) port = decode_percent(*found);
+  // hydra_nameserver answers with an empty one for what it does not know.
+  if (wire_number(reply, "rc").value_or(0) == 0 && found && !found->empty()) port = decode_percent(*found);
   return true;
 }
 
