@@ -21,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::size_t place = sizeof(ofi::FrameHead);
   while (place < size) {
     const Record& record = *ofi::record_at(at + place);
-    if (record.bytes < test::least_payload(record.kind) || record.payload + record.bytes > memory.end()) std::abort();
-    for (std::uint32_t i = 0; i < record.bytes; ++i) sum += static_cast<unsigned>(record.payload[i]);
+    const std::byte* const payload = record.payload;  // which goes on after the array of the type
+    if (record.bytes < test::least_payload(record.kind) || payload + record.bytes > memory.end()) std::abort();
+    for (std::uint32_t i = 0; i < record.bytes; ++i) sum += static_cast<unsigned>(payload[i]);
     if (record.kind == RecordKind::hello || record.kind == RecordKind::here) {
       NetworkName name;
       std::memcpy(&name, record.payload, sizeof name);
