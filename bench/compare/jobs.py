@@ -273,6 +273,12 @@ def everything(quick=False, cores=None, ablation=None):
         job(name, "coll.c", f"--op={op}", sizes([size]), f"--seconds={seconds}")
         row(f"coll.{op}.{size}", title, "µs", "lower", name, f"time/{size}", ratio=ratio, group=group)
 
+    # With work between the calls, of which one rank has more than the other.
+    job("late", "late.c", "--late=300,1000,3000", f"--seconds={seconds}")
+    for late in (300, 1000, 3000):
+        title = f"allreduce 8 B, a rank {late / 1000:g} ms late in turn: time beyond the work"
+        row(f"late.{late}", title, "µs", "lower", "late", f"beyond/{late}", ratio=1.0, group=group)
+
     network_rows(job, row, seconds, quick)
 
     # Living with few cores.

@@ -17,7 +17,8 @@ namespace {
 
 HEDDLE_PARAM_INT(hang_report, "HEDDLE_HANG_REPORT", 0, 0, 1'000'000,
                  "seconds after which a thread that sleeps in an MPI function says in which and what for; 0: never");
-HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", 200, 0, 1'000'000'000, "microseconds that a waiting thread looks for work before it sleeps");
+HEDDLE_PARAM_INT(spin_us, "HEDDLE_SPIN_US", -1, -1, 1'000'000'000,
+                 "microseconds that a waiting thread looks for work before it sleeps; -1: 5000 where it has a core of its own, 200 where cores are scarce");
 
 bool barrier_works = false;  ///< the kernel's process-wide barrier: sleepers pay, senders do not
 bool node_crowded = false;   ///< more processes of the job than cores on this node
@@ -68,6 +69,10 @@ class Patience {
 };
 thread_local Patience patience;
 
+/// Whether others than this job have used a thread's core lately.
+constexpr std::int64_t lost_core = 500'000, memory_of_contention = 100'000'000;  ///< nanoseconds between two looks; after the last such time
+thread_local std::int64_t contended_until = 0;
+
 /// Counts its thread from the first long wait to the thread's end.
 struct KnownWaiter {
   KnownWaiter() noexcept { add(1); }
@@ -105,18 +110,23 @@ bool Waiter::pause() noexcept {
     last_ = now;
     patience_ = crowded() ? patience.begin() : -1;
   }
-  // What goes beyond a microsecond between two looks, others had the core.
-  spun_ += now - last_ < 1000 ? now - last_ : 1000;
+  // A wake-up costs 50 µs and more, so who has a core looks for a hundred times that: ranks that arrive some milliseconds apart lose nothing.
+  // What goes beyond the time of some looks (which are system calls over TCP), others had the core.
+  const bool scarce = crowded();
+  const std::int64_t longest = scarce ? 1'000 : 50'000, between = now - last_;
+  spun_ += between < longest ? between : longest;
   last_ = now;
+  // Programs of others want this core: whoever waits on it keeps it from them, and they from it what it waits for.
+  if (between > lost_core) contended_until = now + memory_of_contention;
   if (calm_) return false;
-  if (spun_ < spin_us.value() * 1000) {
-    if (crowded() && spun_ >= patience_) {
+  const bool own_core = !scarce && now >= contended_until;
+  if (spun_ < (spin_us.value() >= 0 ? spin_us.value() : own_core ? 5'000 : 200) * 1000) {
+    if (scarce && spun_ >= patience_) {
       yielded_ = true;
       sched_yield();
     }
     return true;
   }
-  spun_ = 0;  // after the sleep, look for as long again
   return false;
 }
 

@@ -30,6 +30,7 @@ class Waiter {
   void step(Vci* vci, Done&& done, const Request* awaited, Reap&& reap) noexcept {
     if (vci ? poll_fairly(*vci, awaited, reap) : progress_all()) {
       idle_ = 0;
+      spun_ = 0;
       return;
     }
     // Without a pause: on cores of one's own nothing is gained by it, and a message is seen some nanoseconds later.
@@ -40,6 +41,7 @@ class Waiter {
     const std::uint32_t ticket = announce(vci);
     const bool rung = !done() && !progress_all() && sleep(vci, ticket);
     retract(vci);
+    if (rung) spun_ = 0;  // else it is the end of a second, and not the time to look for long again
     // A ring for others, who served it themselves: no use in being woken for each of theirs.
     calm_ = rung && guard_ && !calm_ && !done() && !progress_all();
   }
@@ -66,7 +68,7 @@ class Waiter {
   bool yielded_ = false;
   std::int64_t last_ = 0;  ///< nanoseconds, when the last pause was; 0: not idle for long
   std::int64_t since_ = 0;  ///< nanoseconds, when it first slept, where long waits are reported; -1: it was reported
-  std::int64_t spun_ = 0;  ///< nanoseconds of looking, without those that others had the core
+  std::int64_t spun_ = 0;  ///< nanoseconds of looking since there was anything, without those that others had the core
 };
 
 /// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
