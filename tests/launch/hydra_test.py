@@ -50,6 +50,10 @@ class Hydra(LaunchTest):
             finally:
                 served.kill()
 
+    def test_no_abort_is_a_success(self):
+        for code in 0, 256, -256:
+            self.assertEqual(mpiexec("-n", 2, CLIENT, "abort-now", code, "why", launcher=HYDRA).code, 1)
+
     def test_abort_ends_the_job_with_its_code(self):
         done = mpiexec("-n", 2, "-s", "1", CLIENT, "abort", 5, "why", stdin=b"go\n", launcher=HYDRA)
         self.assertNotEqual(done.code, 0, done)

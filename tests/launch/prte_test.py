@@ -34,6 +34,10 @@ class Prterun(LaunchTest):
     def test_a_second_start_finds_what_was_put_before(self):
         self.succeeds("-n", 3, CLIENT, "again", launcher=COMMAND)
 
+    def test_no_abort_is_a_success(self):
+        for code in 0, 256, -256:
+            self.assertEqual(mpiexec("-n", 2, CLIENT, "abort-now", code, "why", launcher=COMMAND).code, 1)
+
     def test_abort_ends_the_job_with_its_code(self):
         done = mpiexec("--stdin", 1, "-n", 2, CLIENT, "abort", 5, "why", stdin=b"go\n", launcher=COMMAND)
         self.assertEqual(done.code, 5, done)

@@ -32,6 +32,9 @@ class Backend {
   virtual bool launcher_gone() noexcept = 0;
 };
 
+/// What an abort with `code` is to be for a launcher: exit codes have 8 bits, and a failure must not become a success by that.
+inline int exit_code_of(int code) noexcept { return (code & 0xff) != 0 ? code & 0xff : 1; }
+
 /// Says to stderr who aborts, and waits a moment: launchers kill a job at once and pass on what its processes wrote only
 /// until then.
 void announce_abort(int rank, int code, std::string_view message) noexcept;

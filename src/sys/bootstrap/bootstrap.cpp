@@ -197,8 +197,7 @@ void abort(int code, std::string_view message) {
   // the lock of stdin.
   std::fflush(stdout);
   current->abort(code, message);
-  // Exit codes are 8 bits wide; a failure must not become a success by that.
-  _exit((code & 0xff) != 0 ? code & 0xff : 1);
+  _exit(exit_code_of(code));
 }
 
 bool launcher_gone() noexcept {

@@ -305,7 +305,7 @@ void Pmi1::abort(int code, std::string_view message) noexcept {
                     " message=" + encode_percent(message.substr(0, 1000)) + "\n");
   } else {
     announce_abort(rank_, code, message);
-    wire_.send_line("cmd=abort exitcode=" + std::to_string(code) + "\n");
+    wire_.send_line("cmd=abort exitcode=" + std::to_string(exit_code_of(code)) + "\n");
   }
 }
 

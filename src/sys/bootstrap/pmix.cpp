@@ -396,7 +396,7 @@ bool Pmix::finalize(Leaving leaving, std::string& error) {
 
 void Pmix::abort(int code, std::string_view message) noexcept {
   announce_abort(static_cast<int>(me_.rank), code, message);
-  library_.abort(code, "", nullptr, 0);
+  library_.abort(exit_code_of(code), "", nullptr, 0);
 }
 
 }  // namespace
