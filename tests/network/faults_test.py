@@ -19,6 +19,9 @@ STRANGER = os.path.join(BUILD, "tests/network/stranger")
 PROVIDER = os.environ.get("HEDDLE_OFI_PROVIDER", "")  # empty: the library's own sockets
 NETWORK = {"HEDDLE_SHM": "0", **({"HEDDLE_OFI_PROVIDER": PROVIDER} if PROVIDER else {})}
 
+with open(RANKS, "rb") as program:
+    ADDRESS_SANITIZER = b"__asan_init" in program.read()
+
 
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
@@ -100,6 +103,7 @@ class Faults(LaunchTest):
         self.assertEqual(job.process.wait(LONG), 0, job.error_text())
         self.assertEqual(job.error_text().count("MPI_Finalize waits"), 1)
 
+    @unittest.skipIf(ADDRESS_SANITIZER, "AddressSanitizer takes SIGSEGV itself")
     def test_signals_stay_the_programs_own(self):
         job = self.start(2, "exchange")
         for pid in self.ranks_of(job):
@@ -122,7 +126,8 @@ class Faults(LaunchTest):
     def test_a_message_that_nobody_receives_keeps_its_sender_only_until_the_other_has_left(self):
         for how in "unwanted", "unwanted-late":
             started = time.monotonic()
-            done = mpiexec("-n", 2, RANKS, how, env=NETWORK)
+            # What nobody has received is still there when the process ends: no leak.
+            done = mpiexec("-n", 2, RANKS, how, env={**NETWORK, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"})
             self.assertEqual((done.code, done.err), (0, ""), how)
             self.assertLess(time.monotonic() - started, 40, how)  # HEDDLE_NET_TIMEOUT is 60
 
