@@ -356,6 +356,8 @@ bool flush_link(VciGuard& guard, Link& link) noexcept {
     } else {
       ++link.posted;
       ++net.under_way;
+      // Whoever sleeps at the network did not know, and this thread may compute from now on.
+      if (!net.in_step && net.context.keeps_messages()) leave_work(guard.vci());
     }
   }
   return posted;

@@ -60,6 +60,16 @@ void answer_where(VciGuard& guard, Link& link, std::uint32_t index) noexcept {
   send_appended(guard, link);
 }
 
+std::atomic<bool> finishing{false};  ///< in MPI_Finalize or the end of the last session. Relaxed: the helper may see it a tick later
+
+/// Whether a send that failed does no harm: the peer is where it may leave, or both are, though its word of that is not read yet. (Its
+/// confirmation may be unread, too, and then this process asks it for one, in vain.)
+bool may_fail(const Link& link, int error) noexcept {
+  if (link.peer_may_go) return true;
+  const bool closed = error == ECONNRESET || error == EPIPE;
+  return closed && finishing.load(std::memory_order_relaxed) && link.net->context.tells_departures();
+}
+
 /// Between two that part nothing is said that is not needed: what comes to a process that has left makes its system forget what the peer has
 /// not read yet.
 bool is_parting(const Link& link) noexcept { return !link.net->context.tells_departures() && (link.said_closing || link.peer_closing); }
@@ -167,7 +177,7 @@ void handle_event(VciGuard& guard, Net& net, const wire::Event& event) noexcept 
       Link& link = *frame.link;
       --link.posted;
       --net.under_way;
-      if (event.error && !link.peer_may_go) lost(link, "sending", event.error);
+      if (event.error && !may_fail(link, event.error)) lost(link, "sending", event.error);
       if (frame.direct && frame.completes) complete(*frame.direct, guard);
       frame.next = net.free_frames;
       net.free_frames = &frame;
@@ -223,7 +233,6 @@ bool poll(VciGuard& guard, bool neighbours) noexcept {
 std::int64_t patience() noexcept { return timeout_seconds.value(); }
 
 namespace {
-std::atomic<bool> finishing{false};  ///< in MPI_Finalize or the end of the last session. Relaxed: the helper may see it a tick later
 std::uint32_t finish_began = 0;      // as `ticks`
 constexpr std::uint32_t finish_patience = 20;  ///< seconds, at the least, for what has not left this process
 constexpr std::uint32_t notice_after = 5;      ///< seconds without a word of a peer that MPI_Finalize waits for

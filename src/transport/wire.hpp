@@ -93,6 +93,8 @@ class Context {
   [[nodiscard]] bool registers_local() const noexcept { return registers_local_; }
   [[nodiscard]] bool reads() const noexcept { return reads_; }
   [[nodiscard]] bool tells_departures() const noexcept { return tells_departures_; }
+  /// Whether a message that was posted may wait here until somebody polls, with nothing on `wait_fd` unless `may_sleep` was asked after it.
+  [[nodiscard]] bool keeps_messages() const noexcept { return keeps_messages_; }
   [[nodiscard]] std::size_t largest_read() const noexcept { return largest_read_; }
   /// A descriptor that is readable when `poll` has something, -1 when there is none.
   [[nodiscard]] int wait_fd() const noexcept { return wait_fd_; }
@@ -101,7 +103,7 @@ class Context {
 
  protected:
   std::string name_;
-  bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false, tells_departures_ = false;
+  bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false, tells_departures_ = false, keeps_messages_ = false;
   std::size_t largest_read_ = 0;
   int wait_fd_ = -1;
 };

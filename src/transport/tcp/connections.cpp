@@ -98,6 +98,7 @@ bool Context::open(std::size_t largest, bool, std::string& problem) {
   largest_ = largest;
   buffer_bytes_ = (std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10) + 7) & ~std::size_t{7};
   sends_parts_ = reads_ = tells_departures_ = true;
+  keeps_messages_ = true;
   largest_read_ = std::size_t{1} << 30;
   listener_ = make_descriptor([] { return socket(own_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
   if (listener_ < 0) return failed("opening a socket", problem);
