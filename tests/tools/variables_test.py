@@ -75,9 +75,9 @@ class Variables(TreeTest):
 
     def test_every_number_below_its_range_becomes_the_lowest_possible_one(self):
         names = [item["name"] for item in json.loads(run(HEDDLE, "info", "--json")[0])["parameters"] if item["type"] in ("number", "size")]
-        errors = run(HEDDLE, "info", env=dict.fromkeys(names, "-1"))[1]
+        errors = run(HEDDLE, "info", env=dict.fromkeys(names, "-2"))[1]
         for name in names:
-            self.assertRegex(errors, rf"{name}=-1 is out of range: it takes .*(from|at least) (\w+).* \2 is used")
+            self.assertRegex(errors, rf"{name}=-2 is out of range: it takes .*(from|at least) (-?\w+).* \2 is used")
 
     def test_names_of_libraries_and_networks_that_are_not_there_are_errors_that_name_the_variable(self):
         program = self.program()
