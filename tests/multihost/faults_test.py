@@ -106,8 +106,9 @@ class Faults(unittest.TestCase):
                 with self.subTest(engine, code=code):
                     status, text = Job(self.hosts, f"exit {code}", engine).end()
                     self.assertEqual(status, code or 1, text)
-                    self.assertEqual(re.findall("heddle: .*", text), [f"heddle: rank 3 calls MPI_Abort with code {code or 1}: "
-                                                                      f"it has called exit({code}) without MPI_Finalize"])
+                    # An engine that ends a job at once may lose a rank's last words on the way from another host. Nothing else may be said.
+                    sentence = f"heddle: rank 3 calls MPI_Abort with code {code or 1}: it has called exit({code}) without MPI_Finalize"
+                    self.assertIn(re.findall("heddle: .*", text), ([sentence], []))
                     self.nothing_runs_on(0)
                     self.nothing_runs_on(1)
 
