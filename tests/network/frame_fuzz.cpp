@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "frames.hpp"
+#include "fuzz_corpus.hpp"
 
 using namespace heddle;
 
@@ -82,21 +83,8 @@ int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
   std::mt19937_64 random(argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 1);
   auto corpus = seeds();
-  for (int i = 3; i < argc; ++i)
-    if (std::FILE* file = std::fopen(argv[i], "rb")) {
-      std::vector<std::byte> bytes(1 << 16);
-      bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
-      std::fclose(file);
-      corpus.push_back(bytes);
-    }
-  if (const char* folder = std::getenv("FUZZ_WRITE_CORPUS")) {
-    int n = 0;
-    for (const auto& frame : corpus)
-      if (std::FILE* file = std::fopen((std::string(folder) + "/frame" + std::to_string(n++)).c_str(), "wb")) {
-        std::fwrite(frame.data(), 1, frame.size(), file);
-        std::fclose(file);
-      }
-  }
+  test::read_corpus(argc, argv, 1 << 16, corpus);
+  test::write_corpus("frame", corpus);
   for (const auto& frame : corpus) LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(frame.data()), frame.size());
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   unsigned long runs = 0;

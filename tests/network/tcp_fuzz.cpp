@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "fuzz_corpus.hpp"
 #include "tcp_peer.hpp"
 
 using namespace heddle;
@@ -320,27 +321,11 @@ int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
   std::mt19937_64 random(argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 1);
   auto corpus = seeds();
-  for (int i = 3; i < argc; ++i)
-    if (std::FILE* file = std::fopen(argv[i], "rb")) {
-      List bytes(1 << 12);
-      bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
-      std::fclose(file);
-      corpus.push_back(bytes);
-    }
-  if (const char* folder = std::getenv("FUZZ_WRITE_CORPUS")) {
-    int n = 0;
-    for (const auto& list : corpus)
-      if (std::FILE* file = std::fopen((std::string(folder) + "/steps" + std::to_string(n++)).c_str(), "wb")) {
-        std::fwrite(list.data(), 1, list.size(), file);
-        std::fclose(file);
-      }
-  }
+  heddle::test::read_corpus(argc, argv, 1 << 12, corpus);
+  heddle::test::write_corpus("steps", corpus);
   const auto play = [](const List& list) {
     // What failed is to be found again: by giving this file to the driver.
-    if (std::FILE* file = std::getenv("FUZZ_KEEP") ? std::fopen(std::getenv("FUZZ_KEEP"), "wb") : nullptr) {
-      std::fwrite(list.data(), 1, list.size(), file);
-      std::fclose(file);
-    }
+    if (const char* path = std::getenv("FUZZ_KEEP")) heddle::test::write_input(path, list);
     LLVMFuzzerTestOneInput(list.data(), list.size());
   };
   for (const auto& list : corpus) play(list);

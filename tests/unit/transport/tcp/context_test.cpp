@@ -357,46 +357,47 @@ struct RawPeer {
   std::vector<int> fds;
 };
 
-TEST_F(TcpContext, a_reply_that_comes_while_another_connection_brings_the_same_one_ends_the_reads_once_and_writes_no_more) {
+/// A read whose reply has begun on one of two connections of its peer.
+struct HalfRead {
+  HalfRead() {
+    operation.kind = wire::Operation::Kind::read;
+    a.context.read(a.context.insert(peer.name), room.data(), room.size(), nullptr, 0, 1, operation);
+    id = peer.next_request();
+    peer.send(first, PacketKind::reply, id, body.data(), body.size(), 1000);
+  }
+  /// The caller has its memory back: what comes on the first connection may not end up there.
+  void rest_goes_nowhere() {
+    std::fill(room.begin(), room.end(), std::byte{0xa5});
+    ::send(first, body.data(), body.size() - 1000, MSG_NOSIGNAL);
+    for (int i = 0; i < 100; ++i) a.look();
+    EXPECT_EQ(room, std::vector<std::byte>(room.size(), std::byte{0xa5}));
+  }
   Side a, b;
-  RawPeer peer(a);
+  RawPeer peer{a};
   const int first = peer.connect(), second = peer.connect();
-  const auto body = pattern(50'000, 1);
-  std::vector<std::byte> room(body.size(), std::byte{0x5a});
+  const std::vector<std::byte> body = pattern(50'000, 1);
+  std::vector<std::byte> room{body.size(), std::byte{0x5a}};
   wire::Operation operation;
-  operation.kind = wire::Operation::Kind::read;
-  a.context.read(a.context.insert(peer.name), room.data(), room.size(), nullptr, 0, 1, operation);
-  const std::uint64_t id = peer.next_request();
-  peer.send(first, PacketKind::reply, id, body.data(), body.size(), 1000);
+  std::uint64_t id = 0;
+};
+
+TEST_F(TcpContext, a_reply_that_comes_while_another_connection_brings_the_same_one_ends_the_reads_once_and_writes_no_more) {
+  HalfRead read;
+  Side &a = read.a, &b = read.b;
   EXPECT_TRUE(a.done.empty() && a.failed.empty());
-  peer.send(second, PacketKind::reply, id, body.data(), body.size(), body.size());
+  read.peer.send(read.second, PacketKind::reply, read.id, read.body.data(), read.body.size(), read.body.size());
   ASSERT_TRUE(until(a, b, [&] { return a.done.size() + a.failed.size() == 1; }));
   EXPECT_EQ(a.failed.size(), 1U);
-  // The caller has its memory back: what comes on the first connection may not end up there.
-  std::fill(room.begin(), room.end(), std::byte{0xa5});
-  ::send(first, body.data(), body.size() - 1000, MSG_NOSIGNAL);
-  for (int i = 0; i < 100; ++i) a.look();
-  EXPECT_EQ(room, std::vector<std::byte>(room.size(), std::byte{0xa5}));
+  read.rest_goes_nowhere();
   EXPECT_EQ(a.done.size() + a.failed.size(), 1U);
 }
 
 TEST_F(TcpContext, a_read_that_fails_with_one_connection_of_its_peer_is_not_written_by_another) {
-  Side a, b;
-  RawPeer peer(a);
-  const int first = peer.connect(), second = peer.connect();
-  const auto body = pattern(50'000, 1);
-  std::vector<std::byte> room(body.size(), std::byte{0x5a});
-  wire::Operation operation;
-  operation.kind = wire::Operation::Kind::read;
-  a.context.read(a.context.insert(peer.name), room.data(), room.size(), nullptr, 0, 1, operation);
-  const std::uint64_t id = peer.next_request();
-  peer.send(first, PacketKind::reply, id, body.data(), body.size(), 1000);
-  peer.send(second, static_cast<PacketKind>(99), 0, body.data(), 8, 8);
+  HalfRead read;
+  Side &a = read.a, &b = read.b;
+  read.peer.send(read.second, static_cast<PacketKind>(99), 0, read.body.data(), 8, 8);
   ASSERT_TRUE(until(a, b, [&] { return a.failed.size() == 1; }));
-  std::fill(room.begin(), room.end(), std::byte{0xa5});
-  ::send(first, body.data(), body.size() - 1000, MSG_NOSIGNAL);
-  for (int i = 0; i < 100; ++i) a.look();
-  EXPECT_EQ(room, std::vector<std::byte>(room.size(), std::byte{0xa5}));
+  read.rest_goes_nowhere();
   EXPECT_TRUE(a.done.empty() && a.failed.size() == 1);
 }
 
