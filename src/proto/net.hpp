@@ -1,6 +1,7 @@
 // Messages to processes that shared memory does not reach: what the rest of the library sees of them.
 //
 // A process that needs the network (another node, or HEDDLE_SHM=0) has a Net for each VCI that uses it; see net_state.hpp.
+// net_start: starting and stopping; net_peers: who is where; net_send, net_receive, net_transfer: messages; net_helper, net_sleep: threads.
 #pragma once
 
 #include <atomic>
@@ -39,7 +40,7 @@ void stop() noexcept;
 void close() noexcept;
 
 namespace detail {
-extern bool active;
+[[gnu::visibility("hidden")]] extern bool active;
 }
 /// True when this process has a network open.
 inline bool active() noexcept { return detail::active; }

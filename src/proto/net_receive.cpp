@@ -29,7 +29,7 @@ T read(const Record& record) noexcept {
 }
 
 Link* find_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
-  const auto found = net.links.find(std::uint64_t{process} << 16 | vci);
+  const auto found = net.links.find(key_of(process, vci));
   return found == net.links.end() ? nullptr : found->second.get();
 }
 
@@ -136,14 +136,7 @@ void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes)
   ofi::FrameHead head;
   std::memcpy(&head, data, sizeof head);
   Link* link = find_link(net, head.process, head.vci);
-  if (!link) {
-    auto made = std::make_unique<Link>();
-    link = made.get();
-    link->net = &net;
-    link->process = head.process;
-    link->vci = head.vci;
-    net.links[std::uint64_t{head.process} << 16 | head.vci] = std::move(made);
-  }
+  if (!link) link = &new_link(net, head.process, head.vci);
   if (head.sequence != link->expected) {
     // Messages are matched in order, but some providers report a long one after the short one that follows it.
     const std::uint32_t ahead = head.sequence - link->expected;

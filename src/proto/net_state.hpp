@@ -82,8 +82,8 @@ struct Net {
   Vci& vci;
   wire::Context& context;
   int bell = -1;  ///< the socket of the thread that sleeps for this VCI (doorbell.hpp)
-  std::unordered_map<std::uint64_t, Link*> by_lane;  ///< process << 16 | lane, as senders ask
-  std::unordered_map<std::uint64_t, std::unique_ptr<Link>> links;  ///< process << 16 | the peer's VCI
+  std::unordered_map<std::uint64_t, Link*> by_lane;  ///< key_of(process, lane), as senders ask
+  std::unordered_map<std::uint64_t, std::unique_ptr<Link>> links;  ///< key_of(process, the peer's VCI)
   std::vector<Link*> dirty;     ///< with frames to send
   Frame* free_frames = nullptr;
   ReadPiece* free_pieces = nullptr;
@@ -106,15 +106,28 @@ struct Net {
   std::unique_ptr<wire::Context> context_;
 };
 
-extern std::uint64_t job_key;
-extern int guard_bell;  ///< the socket of the process's guard (doorbell.hpp)
-extern std::size_t frame_bytes;    ///< largest frame that messages are copied into
-extern std::size_t largest_frame;  ///< largest of all
-extern std::uint64_t window;
+// Written by `start` and `meet`. Hidden: reached without a look into the table of addresses.
+[[gnu::visibility("hidden")]] extern std::uint64_t job_key;
+[[gnu::visibility("hidden")]] extern int guard_bell;  ///< the socket of the process's guard (doorbell.hpp)
+[[gnu::visibility("hidden")]] extern std::size_t frame_bytes;    ///< largest frame that messages are copied into
+[[gnu::visibility("hidden")]] extern std::size_t copy_limit;     ///< largest message that is copied into one, with others
+[[gnu::visibility("hidden")]] extern std::size_t largest_frame;  ///< largest of all
+[[gnu::visibility("hidden")]] extern std::uint64_t window;
 
-/// The VCI's network, opened on first use. Ends the job when that fails.
-Net& net_of(Vci& vci) noexcept;
+/// Opens the VCI's network. Ends the job when that fails.
+[[gnu::cold]] Net& open_net(Vci& vci) noexcept;
+/// The VCI's network, opened on first use.
+inline Net& net_of(Vci& vci) noexcept {
+  if (Net* net = vci.net.load(std::memory_order_acquire)) [[likely]] return *net;  // pairs with open_net's store
+  return open_net(vci);
+}
+
+/// What links are found by.
+inline std::uint64_t key_of(ProcessIndex process, unsigned lane) noexcept { return std::uint64_t{process} << 16 | lane; }
+/// The link that messages for the peer's lane take, made on first use.
 Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept;
+/// A link to a VCI of a peer that has none yet. Its address is not known.
+Link& new_link(Net& net, ProcessIndex process, unsigned vci) noexcept;
 
 /// Room for a record of `payload` bytes behind what the link sends already: the payload's place. Bytes count once `send_appended` is called.
 std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, std::size_t payload) noexcept;
