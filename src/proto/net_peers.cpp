@@ -22,12 +22,13 @@
 namespace heddle::net {
 namespace {
 
-constexpr char card_version = 3;
+constexpr char card_version = 4;
 
 /// What a process publishes. The name follows.
 struct Card {
   char version;
-  char reserved[3];
+  char shares_memory;      ///< with its neighbours: HEDDLE_SHM
+  char reserved[2];
   std::uint32_t vcis;
   std::uint64_t key;       ///< rank 0's is the job's, where the launcher gave none
   std::uint64_t largest_frame;  ///< that it receives
@@ -59,10 +60,12 @@ bool read_card(ProcessIndex process, KnownProcess& out, std::uint64_t* key, std:
   if (!sys::bootstrap::get(static_cast<int>(process), "net", text, problem)) return false;
   Card card;
   if (!text || text->size() <= sizeof card || (std::memcpy(&card, text->data(), sizeof card), card.version != card_version)) {
-    problem = "rank " + std::to_string(process) + " has published no network address: do all ranks run the same version of the library, with the "
-              "same HEDDLE_SHM?";
+    problem = "rank " + std::to_string(process) + " has published no network address that this one could use: ";
+    problem += is_local(process) && !shm::enabled() ? shm::disagreement_with(process) + ". If that is not it, they run different versions of the library"
+                                                    : "they run different versions of the library";
     return false;
   }
+  if (is_local(process) && card.shares_memory != shm::enabled()) return problem = shm::disagreement_with(process), false;
   card.provider[sizeof card.provider - 1] = 0;
   if (provider_and_buffer() != card.provider) {
     problem = "rank " + std::to_string(process) + " uses the network provider " + card.provider + ", this one " + provider_and_buffer() +
@@ -86,6 +89,7 @@ bool put_card(const sys::Bootstrap& job, unsigned vcis, std::string_view name, s
   known = new std::unordered_map<ProcessIndex, KnownProcess>;
   Card card{};
   card.version = card_version;
+  card.shares_memory = shm::enabled();
   card.vcis = vcis;
   if (getrandom(&own_key, sizeof own_key, 0) != sizeof own_key) own_key = hash(job.job_id + std::to_string(job.rank));
   card.key = own_key;

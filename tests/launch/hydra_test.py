@@ -1,18 +1,13 @@
 #!/usr/bin/env python3
 """Our bootstrap under MPICH's launcher, and MPICH's programs under ours."""
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import unittest
 
-from launch import BUILD, CLIENT, HEAP_PROGRAM, LaunchTest, mpiexec, wait_until
+from launch import BUILD, CLIENT, HEAP_PROGRAM, HYDRA, MPICH, LaunchTest, mpiexec, wait_until
 
-MPICH = os.environ.get("HEDDLE_TEST_MPICH", os.path.join(BUILD, "external/mpich/bin"))
-HYDRA = os.path.join(MPICH, "mpiexec.hydra")
-if not os.path.exists(HYDRA):
-    HYDRA = shutil.which("mpiexec.hydra")
 if HYDRA is None:
     print("skipped: no mpiexec.hydra")
     sys.exit(77)

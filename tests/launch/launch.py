@@ -1,6 +1,7 @@
 """What the launch tests share: starting mpiexec, talking to it, and looking for what it leaves behind."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -10,6 +11,8 @@ import unittest
 BUILD = os.environ["HEDDLE_BUILD"]
 MPIEXEC = os.path.join(BUILD, "bin/mpiexec")
 CLIENT = os.path.join(BUILD, "tests/launch/launch_client")
+MPICH = os.environ.get("HEDDLE_TEST_MPICH", os.path.join(BUILD, "external/mpich/bin"))
+HYDRA = os.path.join(MPICH, "mpiexec.hydra") if os.path.exists(os.path.join(MPICH, "mpiexec.hydra")) else shutil.which("mpiexec.hydra")
 HEAP_PROGRAM = os.path.join(BUILD, "tests/mpi/env/shared_heap_carries_messages_of_malloc")  # fails without the heap
 LONG = 60  # seconds: a bound on hangs, nothing is expected to take it
 

@@ -12,7 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../launch"))
-from launch import BUILD, LaunchTest, LONG, Running, clean_environment, mpiexec, state_of, wait_until  # noqa: E402
+from launch import BUILD, HYDRA, MPIEXEC, LaunchTest, LONG, Running, clean_environment, mpiexec, state_of, wait_until  # noqa: E402
 
 RANKS = os.path.join(BUILD, "tests/network/ranks")
 STRANGER = os.path.join(BUILD, "tests/network/stranger")
@@ -77,6 +77,17 @@ class Faults(LaunchTest):
         self.assertNotEqual(job.process.wait(LONG), 0)
         self.assertLess(time.monotonic() - started, 20)
         self.assertRegex(job.error_text(), r"rank 1 .* was killed by signal 9")
+
+    def test_HEDDLE_SHM_for_some_ranks_of_a_host_only_ends_the_job_with_a_sentence_that_names_two_of_them(self):
+        exchange, without = [RANKS, "exchange"], ["-env", "HEDDLE_SHM", "0", RANKS, "exchange"]
+        for launcher in filter(None, (MPIEXEC, HYDRA)):
+            for first, last, pair in (without, exchange, "rank 0, but not for rank [12]"), (exchange, without, "rank 2, but not for rank [01]"):
+                with self.subTest(launcher, pair=pair):
+                    done = mpiexec("-n", 1, *first, ":", "-n", 1, *exchange, ":", "-n", 1, *last, env={**NETWORK, "HEDDLE_SHM": None},
+                                   launcher=launcher)
+                    self.assertNotEqual(done.code, 0, done)
+                    self.assertRegex(done.err, f"HEDDLE_SHM=0 is set for {pair} of the same host: set it for all ranks of a host or for none")
+                    self.assertNotIn("ready", done.out)
 
     def test_a_broken_connection_ends_the_job_naming_the_peer_or_is_made_again(self):
         done = mpiexec("-n", 2, RANKS, "broken", env={**NETWORK, "HEDDLE_NET_TIMEOUT": "5"})

@@ -30,11 +30,12 @@ inline constexpr unsigned guard_bell = 64;  ///< the guard's place among the soc
 
 /// The first page of a region.
 struct RegionHeader {
-  static constexpr std::uint32_t magic_value = 0x4844'4c01;
+  static constexpr std::uint32_t magic_value = 0x4844'4c02;  ///< the last byte counts layouts
 
   std::atomic<std::uint32_t> ready;  ///< magic_value once the rest is written (release; pairs with attach's acquire)
   std::uint32_t vcis;                ///< of the owner
   std::uint32_t ring_lines;          ///< of each of its rings, a power of two
+  std::uint32_t takes_messages;      ///< 0: its owner has HEDDLE_SHM=0
   std::int32_t pid;
   std::uint64_t probe_address;       ///< of a private copy of `probe_value`, to find out whether CMA works
   std::uint64_t probe_value;

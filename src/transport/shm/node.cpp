@@ -72,6 +72,41 @@ int local_index(ProcessIndex process) noexcept {
   return -1;
 }
 
+/// With a job file nobody waits at start; the peer may still be on its way to MPI_Init. Acquire pairs with `start`.
+void await_ready(const RegionHeader& peer, ProcessIndex process) noexcept {
+  std::uint32_t value;
+  for (unsigned polls = 0; (value = peer.ready.load(std::memory_order_acquire)) != RegionHeader::magic_value; ++polls) {
+    if (value) sys::fatal("rank %u runs another version of the library than this rank %u", process, own_process);
+    if (polls < 1000) sched_yield(); else usleep(200);
+    if (polls % 1000 == 999 && sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
+  }
+}
+
+/// The region of a process of the node in the job's file, not mapped.
+sys::Segment region_in_job(int local) noexcept {
+  sys::Segment peer;
+  peer.fd = job_fd;
+  peer.size = region_size;
+  peer.offset = region_size * static_cast<std::uint64_t>(local);
+  return peer;
+}
+
+/// With HEDDLE_SHM=0 all come to the fence before the network, and who has it otherwise never does where there is a job file. So everybody
+/// is asked before it.
+bool agree_on_none(std::string& problem) {
+  for (std::size_t i = 0; i < local_ranks.size(); ++i) {
+    sys::Segment peer = region_in_job(static_cast<int>(i));
+    if (static_cast<ProcessIndex>(local_ranks[i]) == own_process) continue;
+    if (!sys::commit(peer, 0, sizeof(RegionHeader)) || !sys::map_segment(peer, sizeof(RegionHeader), problem)) return false;
+    const auto& head = *reinterpret_cast<const RegionHeader*>(peer.base);
+    await_ready(head, static_cast<ProcessIndex>(local_ranks[i]));
+    const bool agrees = !head.takes_messages;
+    sys::unmap_segment(peer);
+    if (!agrees) return problem = disagreement_with(static_cast<ProcessIndex>(local_ranks[i])), false;
+  }
+  return true;
+}
+
 /// Maps as much heap as the address space limits allow: all of it, or a fraction.
 bool map_own(std::string& problem) {
   for (std::uint64_t size = region_size; size > heap_offset; size /= 4)
@@ -158,6 +193,11 @@ void publish_program_heap() noexcept {
 
 bool enabled() noexcept { return use_shm.value(); }
 
+std::string disagreement_with(ProcessIndex other) {
+  return fmt::format("HEDDLE_SHM=0 is set for rank {}, but not for rank {} of the same host: set it for all ranks of a host or for none of them",
+                     enabled() ? other : own_process, enabled() ? own_process : other);
+}
+
 bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t) noexcept, std::string& problem) {
   local_ranks = job.local_ranks();
   own_process = static_cast<ProcessIndex>(job.rank);
@@ -171,9 +211,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::
       problem = std::string("sizing the job's shared memory: ") + std::strerror(errno);
       return false;
     }
-    region.fd = job_fd;
-    region.size = region_size;
-    region.offset = region_size * static_cast<std::uint64_t>(job.local_rank);
+    region = region_in_job(job.local_rank);
   } else if (!sys::create_segment(region_size, job.job_id.c_str(), job.local_rank, region, problem)) {
     return false;
   }
@@ -189,6 +227,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::
   tell_ring_size = on_ring_size;
   tell_ring_size(header->ring_lines);
   header->vcis = vcis;
+  header->takes_messages = enabled();
   header->pid = getpid();
   header->probe_address = reinterpret_cast<std::uintptr_t>(&probe_value);
   header->probe_value = probe_value;
@@ -196,7 +235,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::
   publish_name_space(header->doorbell);
   header->ready.store(RegionHeader::magic_value, std::memory_order_release);  // pairs with attach
 
-  if (job_fd >= 0) return true;
+  if (job_fd >= 0) return enabled() || agree_on_none(problem);
   card_put = job.size > 1;
   return !card_put || sys::bootstrap::put("shm", sys::segment_card(region), problem);
 }
@@ -249,9 +288,7 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   if (process == own_process) {
     peer->region = region;  // for endpoints that talk to each other
   } else if (job_fd >= 0) {
-    peer->region.fd = job_fd;
-    peer->region.size = region_size;
-    peer->region.offset = region_size * static_cast<std::uint64_t>(index);
+    peer->region = region_in_job(index);
   } else if (!early_fds.empty() && early_fds[static_cast<std::size_t>(index)] >= 0) {
     peer->region.fd = std::exchange(early_fds[static_cast<std::size_t>(index)], -1);
     peer->region.size = region_size;
@@ -267,11 +304,8 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   if (process != own_process && !sys::map_segment(peer->region, ring_area(), problem)) return delete peer, nullptr;
 
   auto* head = reinterpret_cast<RegionHeader*>(peer->region.base);
-  // With a job file nobody waits at start; the peer may still be on its way to MPI_Init.
-  for (unsigned polls = 0; head->ready.load(std::memory_order_acquire) != RegionHeader::magic_value; ++polls) {
-    if (polls < 1000) sched_yield(); else usleep(200);
-    if (polls % 1000 == 999 && sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
-  }
+  await_ready(*head, process);
+  if (process != own_process && !head->takes_messages) sys::fatal("%s", disagreement_with(process).c_str());
   peer->pid = head->pid;
   peer->vcis = head->vcis;
   peer->doorbell = &head->doorbell;

@@ -72,8 +72,11 @@ class Peer {
 
 /// False with HEDDLE_SHM=0: messages to other processes of the node go through the network too.
 bool enabled() noexcept;
+/// For the user: `other`, of this node, has it otherwise. What it sends comes where this process does not look, and the reverse.
+std::string disagreement_with(ProcessIndex other);
 
-/// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file.
+/// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file, and over the
+/// node with HEDDLE_SHM=0, which all of its processes must have then.
 /// \param vcis lowered where shared memory is too small for that many rings.
 /// \param on_ring_size called with the number of lines of this process's rings, and of a peer's before the first use of them.
 bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t lines) noexcept, std::string& problem);
@@ -96,7 +99,8 @@ inline Peer* find(ProcessIndex process) noexcept {
   detail::Page* page = detail::pages[process >> detail::page_bits].load(std::memory_order_acquire);
   return page ? page[process & (detail::page_size - 1)].load(std::memory_order_acquire) : nullptr;
 }
-/// Attaches to a process of this node, waiting for it to come up. nullptr and a text when there is no path to it.
+/// Attaches to a process of this node, waiting for it to come up. nullptr and a text when there is no path to it. Ends the job when
+/// that process has HEDDLE_SHM=0.
 Peer* attach(ProcessIndex process, std::string& problem) noexcept;
 
 /// This process's own region and doorbell.
