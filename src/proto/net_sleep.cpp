@@ -12,9 +12,12 @@
 namespace heddle::net {
 namespace {
 
+/// Kept from sleep to sleep: whoever is woken has no time to give memory back.
+thread_local std::vector<pollfd> descriptors;
+
 /// What the network has for the sleeper to wait on.
 struct Sources {
-  std::vector<pollfd> fds;
+  std::vector<pollfd>& fds = descriptors;
   bool with_epoll = false;  ///< the last of `fds`
   bool awake = false;       ///< there is something to do now, or somebody at work
   bool silent = false;      ///< of some network no descriptor tells
@@ -22,6 +25,7 @@ struct Sources {
 
 Sources sources_of(const Vci* only) noexcept {
   Sources found;
+  found.fds.clear();
   for_each_vci([&](Vci& vci) {
     Net* net = vci.net.load(std::memory_order_acquire);
     if (!net) return;

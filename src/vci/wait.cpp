@@ -137,20 +137,17 @@ namespace {
 /// Who sleeps. Changed only by those who go to sleep or wake up.
 struct Parked {
   sync::Lock lock;
-  unsigned on[64] = {};     ///< threads that wait for something of this VCI
-  unsigned everywhere = 0;  ///< for anything at all
-  unsigned total = 0;
   bool guarded = false;     ///< one of them is the guard
   bool alert = false;       ///< and wants to be woken for all VCIs
+  unsigned everywhere = 0;  ///< threads that wait for anything at all
+  unsigned total = 0;
+  std::uint64_t awaited = 0;  ///< the VCIs that threads wait for something of
+  unsigned on[64] = {};       ///< how many
 } parked;
 
 /// The mask that senders look at. \pre parked.lock
 void publish_asleep() noexcept {
-  std::uint64_t mask = 0;
-  if (parked.alert || parked.everywhere) mask = ~mask;
-  else
-    for (unsigned v = 0; v < 64; ++v)
-      if (parked.on[v]) mask |= std::uint64_t{1} << v;
+  const std::uint64_t mask = parked.alert || parked.everywhere ? ~std::uint64_t{0} : parked.awaited;
   shm::header->doorbell.asleep.store(mask, std::memory_order_seq_cst);
 }
 
@@ -161,7 +158,8 @@ std::uint32_t Waiter::announce(Vci* vci) noexcept {
   const std::uint32_t ticket = shm::header->doorbell.bell.load(std::memory_order_acquire);
   parked.lock.lock();
   ++parked.total;
-  ++(vci ? parked.on[vci->index] : parked.everywhere);
+  if (!vci) ++parked.everywhere;
+  else if (!parked.on[vci->index]++) parked.awaited |= std::uint64_t{1} << vci->index;
   guard_ = !parked.guarded;
   if (guard_) {
     parked.guarded = true;
@@ -203,7 +201,8 @@ void Waiter::watch(Vci* vci) noexcept {
 void Waiter::retract(Vci* vci) noexcept {
   parked.lock.lock();
   --parked.total;
-  --(vci ? parked.on[vci->index] : parked.everywhere);
+  if (!vci) --parked.everywhere;
+  else if (!--parked.on[vci->index]) parked.awaited &= ~(std::uint64_t{1} << vci->index);
   if (guard_) parked.guarded = parked.alert = false;
   (vci ? vci->sleepers : detail::sleepers_everywhere).fetch_sub(1, std::memory_order_relaxed);
   publish_asleep();

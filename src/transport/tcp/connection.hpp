@@ -86,6 +86,7 @@ struct Connection {
   bool refused = false;       ///< the peer takes no more: only to be read
   bool armed = false;         ///< epoll tells when it can be written
   bool queued = false;        ///< in Context::ready_
+  bool heard = false;         ///< in Context::heard_
   std::byte* buffer = nullptr;  ///< lent while it holds something
   std::size_t begin = 0, end = 0;
   // A reply that arrives: the rest of it goes to the caller's memory.

@@ -136,6 +136,7 @@ void Context::close() noexcept {
   peers_.clear();
   by_name_.clear();
   touched_.clear();
+  heard_.clear();
   ready_.clear();
   backlog_.clear();
   done_.clear();
@@ -266,7 +267,7 @@ void Context::accept_all() noexcept {
   send_strangers_away(seconds_to_greet);
   // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here.
   std::erase_if(connections_, [](const auto& c) {
-    return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting;
+    return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting && !c->heard;
   });
   for (int i = 0; i < 64; ++i) {
     sockaddr_storage from{};

@@ -1,6 +1,7 @@
 // What a context does with bytes: packets out, packets in, memory that peers read. Its connections' life: connections.cpp.
 #include "transport/tcp/context.hpp"
 
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -290,6 +291,10 @@ bool Context::receive(Connection& connection) noexcept {
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) break_off(connection, got ? errno : ECONNRESET);
     return false;
   }
+  if (!connection.heard) {
+    connection.heard = true;
+    heard_.push_back(&connection);
+  }
   auto bytes = static_cast<std::size_t>(got);
   if (const std::size_t n = std::min(bytes, connection.landing_left)) {
     connection.landing += n;
@@ -451,9 +456,20 @@ void Context::flush() noexcept {
 
 bool Context::has_left(wire::Address address) const noexcept { return peers_[address]->error != 0; }
 
+/// Lets the kernel confirm now what has come, and what comes next only with an answer or after a while. Else it would do that in the call that
+/// receives, before it returns, for who has just been woken (an eighth of the time from the send to there).
+static void confirm_now_and_later(const Connection& connection) noexcept {
+  for (const int quick : {1, 0}) setsockopt(connection.fd, IPPROTO_TCP, TCP_QUICKACK, &quick, sizeof quick);
+}
+
 bool Context::may_sleep() noexcept {
   if (!ready_.empty() || !done_.empty()) return false;
   for (Connection* connection : backlog_) want_writable(*connection, true);
+  for (Connection* connection : heard_) {
+    connection->heard = false;
+    if (connection->fd >= 0) confirm_now_and_later(*connection);
+  }
+  heard_.clear();
   return true;
 }
 

@@ -103,6 +103,7 @@ class Context final : public wire::Context {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t living_ = 0;              ///< of these
   std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying
+  std::vector<Connection*> heard_;      ///< those that received anything since a thread last went to sleep
   std::deque<Connection*> ready_;       ///< with packets that were received and not yet handed out
   std::vector<Connection*> backlog_;    ///< with packets that the kernel did not take, or was not given yet
   bool later_ = false;                  ///< it was not given some of them
