@@ -55,6 +55,24 @@ void tick_all() noexcept {
   });
 }
 
+/// The same as ofi::find_silent_peer, of networks that know their connections themselves.
+bool find_silent(int seconds, std::uint32_t& rank, std::string& host) noexcept {
+  bool found = false;
+  for_each_vci([&](Vci& vci) {
+    Net* net = vci.net.load(std::memory_order_acquire);
+    if (!net) return;
+    VciGuard guard(vci);
+    const wire::Address silent = net->context.find_silent(seconds, host);
+    if (silent == wire::no_address) return;
+    for (const auto& entry : net->links) {
+      if (entry.second->address != silent) continue;
+      rank = entry.second->process;
+      found = true;
+    }
+  });
+  return found;
+}
+
 /// Whether peers' hosts answer: who only receives has sent nothing that could stay unconfirmed. Every quarter of the time allowed, and the
 /// answer has to be "silent" twice, so that a machine that was suspended gets one look to catch up.
 class HostWatch {
@@ -65,7 +83,7 @@ class HostWatch {
     ticks_ = 0;
     std::uint32_t rank = 0;
     std::string host;
-    if (!ofi::find_silent_peer(static_cast<int>(allowed), rank, host)) {
+    if (!ofi::find_silent_peer(static_cast<int>(allowed), rank, host) && !find_silent(static_cast<int>(allowed), rank, host)) {
       silent_ = 0;
     } else if (++silent_ == 2) {
       await_the_launcher();

@@ -22,7 +22,7 @@
 namespace heddle::net {
 namespace {
 
-constexpr char card_version = 4;
+constexpr char card_version = 5;
 
 /// What a process publishes. The name follows.
 struct Card {
@@ -127,11 +127,12 @@ const KnownProcess& process_of(ProcessIndex process) noexcept {
 }
 
 std::string way_to(const Link& link) {
+  if (std::string way = link.address == wire::no_address ? "" : link.net->context.way(link.address); !way.empty()) return way;
   std::string text = network.choice.interface;
   if (!network.choice.address.empty()) text += " " + network.choice.address;
   const std::unique_lock hold(known_mutex, std::try_to_lock);  // the job is about to end: nothing may be waited for
   const auto found = hold && known ? known->find(link.process) : decltype(known->end()){};
-  if (!hold || !known || found == known->end()) return text;
+  if (!hold || !known || found == known->end() || !network.choice.info) return text;
   sockaddr_storage name{};
   std::memcpy(&name, found->second.name.data(), std::min(found->second.name.size(), sizeof name));
   if (const std::string there = text_of(reinterpret_cast<const sockaddr&>(name)); !there.empty()) text += " to " + there;

@@ -36,7 +36,7 @@ Link* find_link(Net& net, ProcessIndex process, unsigned vci) noexcept {
 /// Gives the link its address from a `hello` or `here`, and sends what waited for it.
 void learn_address(VciGuard& guard, Link& link, const Record& record) noexcept {
   if (link.address != wire::no_address) return;
-  ofi::watch_peer(record.payload + sizeof(NetworkName), link.process);
+  if (!link.net->context.tells_departures()) ofi::watch_peer(record.payload + sizeof(NetworkName), link.process);
   link.address = link.net->context.insert({reinterpret_cast<const char*>(record.payload + sizeof(NetworkName)), read<NetworkName>(record).length});
   if (link.address == wire::no_address) lost(link, "looking up its address", EADDRNOTAVAIL);
   flush_link(guard, link);

@@ -114,7 +114,7 @@ Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept {
     link = &new_link(net, process, vci);
     link->greet = true;
     if (vci == 0) {
-      ofi::watch_peer(peer.name.data(), process);
+      if (network.choice.info) ofi::watch_peer(peer.name.data(), process);
       link->address = net.context.insert(peer.name);
       if (link->address == wire::no_address) lost(*link, "looking up its address", EADDRNOTAVAIL);
     }

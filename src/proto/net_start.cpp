@@ -60,7 +60,8 @@ void choose_sizes() noexcept {
   std::size_t& eager = proto::limits.net_eager;
   eager = eager_size.value() > 0 ? static_cast<std::size_t>(eager_size.value()) : in_one ? tcp_eager : std::size_t{8} << 10;
   eager = std::min(eager, largest < most ? largest - around : most);
-  largest_frame = std::max(frame_bytes, padded(eager) + around + 256);  // with a `hello` before it
+  const std::size_t hello = network.choice.info ? 256 : 64 + tcp::largest_name;
+  largest_frame = std::max(frame_bytes, padded(eager) + around + hello);  // with a `hello` before it
   window = static_cast<std::uint64_t>(window_size.value());
 }
 

@@ -2,8 +2,15 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -45,14 +52,46 @@ std::set<std::string> addresses_of(const std::string& interface) {
   return found;
 }
 
-/// Names of interfaces that lead to no other host: bridges to containers and virtual machines of this one.
+}  // namespace
+
 bool is_private_bridge(const std::string& interface) {
   for (const char* prefix : {"docker", "virbr", "lxcbr", "lxdbr", "incusbr", "br-", "cni", "podman"})
     if (interface.rfind(prefix, 0) == 0) return true;
   return false;
 }
 
-}  // namespace
+unsigned prefix_of(const sockaddr& mask) {
+  unsigned char bytes[16] = {};
+  if (mask.sa_family == AF_INET) std::memcpy(bytes, &reinterpret_cast<const sockaddr_in&>(mask).sin_addr, 4);
+  else if (mask.sa_family == AF_INET6) std::memcpy(bytes, &reinterpret_cast<const sockaddr_in6&>(mask).sin6_addr, 16);
+  unsigned bits = 0;
+  for (const unsigned char byte : bytes) bits += static_cast<unsigned>(std::popcount(byte));
+  return bits;
+}
+
+std::uint32_t link_speed(const char* interface) noexcept {
+  // The kernel wants to be told how many words its masks have, which it tells who asks with another number. Not from /sys, which may be that of
+  // another network namespace.
+  alignas(ethtool_link_settings) unsigned char room[sizeof(ethtool_link_settings) + 3 * 127 * sizeof(std::uint32_t)] = {};
+  auto& settings = *reinterpret_cast<ethtool_link_settings*>(room);
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
+  request.ifr_data = reinterpret_cast<char*>(room);
+  settings.cmd = ETHTOOL_GLINKSETTINGS;
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  bool known = ioctl(fd, SIOCETHTOOL, &request) == 0;
+  if (known && settings.link_mode_masks_nwords < 0) {
+    const auto words = static_cast<__s8>(-settings.link_mode_masks_nwords);
+    std::memset(room, 0, sizeof room);
+    settings.cmd = ETHTOOL_GLINKSETTINGS;
+    settings.link_mode_masks_nwords = words;
+    known = ioctl(fd, SIOCETHTOOL, &request) == 0;
+  }
+  close(fd);
+  constexpr std::uint32_t unknown = 0xffffffff;
+  return known && settings.speed != unknown ? settings.speed : 0;
+}
 
 std::string text_of(const sockaddr& address) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -113,7 +152,6 @@ const char* refusal(const Wanted& wanted, bool one_host, const std::string& inte
   if (!wanted.any) return nullptr;
   if (!one_host && is_loopback(bytes)) return "the loopback interface reaches this host only";
   if (is_link_local(bytes)) return "link-local address";
-  if (is_private_bridge(interface)) return "a bridge inside this host";
   return nullptr;
 }
 

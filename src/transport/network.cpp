@@ -5,8 +5,11 @@
 #include <net/if.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
+#include <tuple>
 
 #include "sys/log.hpp"
 #include "transport/host_address.hpp"
@@ -34,6 +37,18 @@ bool has_fabric_adapter() noexcept {
          access("/dev/hfi1_0", F_OK) == 0;
 }
 
+/// How much an address of this host is worth before any peer is known: greater is better. One without a link is not worth nothing: it may be
+/// back in a moment. On one host the loopback interface comes first.
+std::tuple<bool, bool, bool, std::uint32_t, bool> worth(const tcp::HostAddress& one, bool bridge, bool loopback_first) {
+  return {!bridge, one.linked, loopback_first && is_loopback(address_bytes(one.address.text())), one.megabits, one.address.is_v4()};
+}
+
+struct Found {
+  tcp::HostAddress address;
+  bool bridge = false;
+  std::size_t place = 0;  ///< among what was looked at
+};
+
 bool choose_own(bool one_host, Network& network, std::vector<ofi::Offered>* offered, std::string& problem) {
   const auto wanted = wanted_network(problem);
   if (!wanted) return false;
@@ -42,46 +57,66 @@ bool choose_own(bool one_host, Network& network, std::vector<ofi::Offered>* offe
     problem = std::string("asking for this host's addresses: ") + std::strerror(errno);
     return false;
   }
-  int best = -1;
-  std::size_t place = 0;
+  std::vector<Found> usable;
+  std::vector<tcp::HostAddress> others;
   for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
     if (!entry->ifa_addr || (entry->ifa_addr->sa_family != AF_INET && entry->ifa_addr->sa_family != AF_INET6)) continue;
     const bool v4 = entry->ifa_addr->sa_family == AF_INET;
-    ofi::Offered seen{own_tcp, entry->ifa_name, text_of(*entry->ifa_addr), "works"};
-    const std::string bytes = address_bytes(seen.address);
-    const char* reason = entry->ifa_flags & IFF_UP ? refusal(*wanted, one_host, seen.interface, bytes) : "the interface is down";
-    const bool linked = entry->ifa_flags & IFF_RUNNING;
+    ofi::Offered seen{own_tcp, entry->ifa_name, text_of(*entry->ifa_addr), {}, 0};
+    const char* const reason = entry->ifa_flags & IFF_UP ? refusal(*wanted, one_host, seen.interface, address_bytes(seen.address)) : "the interface is down";
     if (reason) seen.verdict = reason;
-    else if (!linked) seen.verdict = "no link: is the cable out?";
-    // The first one wins, IPv4 before IPv6; on one host the loopback first. One without a link comes last, but not to nothing: it may be back
-    // in a moment.
-    const int score = reason ? -1 : 1 + (v4 ? 1 : 0) + (wanted->any && one_host && is_loopback(bytes) ? 2 : 0) + (linked ? 4 : 0);
-    if (score > best) {
-      best = score;
-      place = offered ? offered->size() : 0;
-      network.own = {};
-      std::memcpy(&network.own, entry->ifa_addr, v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-      network.choice.interface = seen.interface;
-      network.choice.address = seen.address;
-    }
+    tcp::HostAddress one;
+    sockaddr_storage address{};
+    std::memcpy(&address, entry->ifa_addr, v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    one.address = tcp::Endpoint::of(address);
+    one.address.port = 0;
+    if (entry->ifa_netmask) one.prefix = prefix_of(*entry->ifa_netmask) + (v4 ? 96 : 0);
+    one.interface = seen.interface;
+    one.linked = entry->ifa_flags & IFF_RUNNING;
+    one.offered = !reason;
+    if (reason) others.push_back(one);
+    else usable.push_back({one, wanted->any && is_private_bridge(one.interface), offered ? offered->size() : 0});
     if (offered) offered->push_back(seen);
   }
   freeifaddrs(list);
-  if (best < 0) {
+  if (usable.empty()) {
     problem = wanted->any ? "this host has no address that leads to another host; `heddle info network` lists what was looked at"
                           : std::string("HEDDLE_NET=") + wanted->text + " fits no address of this host; `heddle info network` lists them";
     return false;
   }
-  if (offered) (*offered)[place].verdict = "chosen";
-  if (network.own.ss_family == AF_INET) reinterpret_cast<sockaddr_in&>(network.own).sin_port = 0;
-  else reinterpret_cast<sockaddr_in6&>(network.own).sin6_port = 0;
+  for (std::size_t i = 0; i < usable.size(); ++i) {  // addresses of an interface follow each other
+    const bool same = i && usable[i].address.interface == usable[i - 1].address.interface;
+    usable[i].address.megabits = same ? usable[i - 1].address.megabits : link_speed(usable[i].address.interface.c_str());
+  }
+  std::stable_sort(usable.begin(), usable.end(), [&](const Found& a, const Found& b) {
+    return worth(a.address, a.bridge, one_host && wanted->any) > worth(b.address, b.bridge, one_host && wanted->any);
+  });
+  const Found& best = usable.front();
+  // Peers are told of all of them, but of bridges only where there is nothing else; and of one where all are on this host.
+  network.host.clear();
+  for (Found& one : usable) network.host.push_back(one.address);
+  for (std::size_t i = 1; i < usable.size(); ++i) network.host[i].offered = !one_host && usable[i].bridge == best.bridge;
+  const std::size_t count = tcp::most_offered(network.host);
+  for (std::size_t i = 0, told = 0; i < usable.size(); ++i) {
+    tcp::HostAddress& one = network.host[i];
+    const char* verdict = i == 0 ? "chosen" : one.linked ? "for peers that are reached better here" : "no link: is the cable out?";
+    if (!one.offered) verdict = one_host ? "works" : "a bridge inside this host";
+    else if (++told > count) one.offered = false, verdict = "one too many: HEDDLE_NET says which ones to use";
+    if (!offered) continue;
+    (*offered)[usable[i].place].verdict = verdict;
+    (*offered)[usable[i].place].megabits = one.megabits;
+  }
+  network.host.insert(network.host.end(), others.begin(), others.end());
+  network.choice.interface = best.address.interface;
+  network.choice.address = best.address.address.text();
   network.choice.info = nullptr;
   network.choice.provider = own_tcp;
   network.choice.why = "no adapter here offers more than TCP";
   if (!wanted->any) network.choice.why += std::string("; on HEDDLE_NET=") + wanted->text;
   else if (is_loopback(address_bytes(network.choice.address))) network.choice.why += "; all ranks are on this host, so the loopback interface will do";
-  else network.choice.why += "; the first address that leads to other hosts";
-  if (best < 4) network.choice.why += ", though its interface has no link";
+  else if (count == 1) network.choice.why += "; the only address that leads to other hosts";
+  if (count > 1) network.choice.why += "; the best of " + std::to_string(count) + " that lead to other hosts, and each peer is reached at the one that is best for both ends";
+  if (!best.address.linked) network.choice.why += ", though its interface has no link";
   network.contexts = 0;
   network.largest_message = largest_packet;
   return true;
@@ -114,7 +149,7 @@ bool choose(bool one_host, Network& network, std::vector<ofi::Offered>* offered,
 
 bool open(const Network& network, std::string& problem) {
   if (network.choice.info) return ofi::open_fabric(network.choice.info, problem);
-  tcp::set_address(network.own);
+  tcp::set_host(network.host);
   return true;
 }
 

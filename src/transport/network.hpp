@@ -1,13 +1,12 @@
 // Which network carries the job's messages: hardware through libfabric, or sockets of our own.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "transport/ofi/provider.hpp"
+#include "transport/tcp/address.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::wire {
@@ -17,7 +16,7 @@ inline constexpr const char* own_tcp = "sockets of its own";  ///< as a provider
 /// What was chosen, once for the process.
 struct Network {
   ofi::Choice choice;      ///< `info` is null with our own sockets
-  sockaddr_storage own{};  ///< where those listen
+  std::vector<tcp::HostAddress> host;  ///< for those: the addresses of this host, the best one first
   std::size_t contexts = 0;         ///< that the node has; 0: no limit
   std::size_t largest_message = 0;
   [[nodiscard]] bool over_tcp() const noexcept;  ///< where a copy costs less than asking first

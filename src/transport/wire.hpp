@@ -82,6 +82,14 @@ class Context {
   /// Whether the peer has closed its end. Where `tells_departures` is false this may take a tenth of a second to find out, and "no" may mean
   /// that it cannot be known.
   [[nodiscard]] virtual bool has_left(Address) const noexcept { return false; }
+  /// For messages about a peer: from where to where messages go, or were tried to; empty where the network cannot say.
+  [[nodiscard]] virtual std::string way(Address) const { return {}; }
+  /// A peer whose host has not answered for so many seconds, though its kernel was asked more than once, which a call also has this host's kernel do.
+  /// To be called every `seconds / 4`. `no_address`: there is none, or the network cannot say.
+  virtual Address find_silent(int seconds, std::string& host) noexcept {
+    (void)seconds, (void)host;
+    return no_address;
+  }
   /// From now on `send` never says 1: what it said that of may be lost when the process ends. Or, with false, as ever.
   virtual void report_all_sends(bool) noexcept {}
 

@@ -33,11 +33,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "stranger: %s\n", problem.c_str());
     return 1;
   }
-  sockaddr_in where{};
+  sockaddr_storage any{};
+  auto& where = reinterpret_cast<sockaddr_in&>(any);
   where.sin_family = AF_INET;
   where.sin_port = htons(static_cast<std::uint16_t>(std::atoi(argv[2])));
   inet_pton(AF_INET, argv[1], &where.sin_addr);
-  const wire::Address to = context.insert({reinterpret_cast<const char*>(&where), sizeof where});
+  const wire::Address to = context.insert(network.choice.info ? std::string(reinterpret_cast<const char*>(&where), sizeof where)
+                                                              : tcp::encode({4711, {{tcp::Endpoint::of(any), 0, true}}}));
   std::mt19937_64 random(7);
   int sent = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);

@@ -35,15 +35,17 @@ const std::vector<int>& Stranger::listeners() {
 }
 
 std::string Stranger::listener_name(int i) {
-  sockaddr_in in;
-  socklen_t bytes = sizeof in;
-  getsockname(listeners()[static_cast<std::size_t>(i)], reinterpret_cast<sockaddr*>(&in), &bytes);
-  return {reinterpret_cast<const char*>(&in), sizeof in};
+  sockaddr_storage place{};
+  socklen_t bytes = sizeof place;
+  getsockname(listeners()[static_cast<std::size_t>(i)], reinterpret_cast<sockaddr*>(&place), &bytes);
+  return name_of(i ? ~std::uint64_t{0} : 1, place);
 }
 
 Line& Stranger::connect() {
   auto line = std::make_unique<Line>();
-  std::memcpy(&line->there, context.name().data(), context.name().size());
+  tcp::Name name;
+  must(tcp::decode(context.name(), name) && name.addresses.size() == 1, "the context has no name");
+  name.addresses[0].address.fill(line->there);
   line->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   must(line->fd >= 0 && !::connect(line->fd, reinterpret_cast<sockaddr*>(&line->there), sizeof(sockaddr_in)), "cannot connect to the context");
   socklen_t bytes = sizeof line->here;
@@ -85,11 +87,11 @@ void Stranger::send(Line& line, std::size_t bytes) {
   line.pending.erase(line.pending.begin(), line.pending.begin() + static_cast<std::ptrdiff_t>(bytes));
   if (at < read) line.pending.clear();
   if (read < bytes || line.bad) line.over = true;
-  if (line.bad && !line.peer.empty()) trouble(line.peer);
+  if (line.bad && line.peer) trouble(line.peer);
 }
 
 void Stranger::post_read(const std::string& peer, std::size_t bytes) {
-  Posted& read = post(wire::Operation::Kind::read, peer, bytes);
+  Posted& read = post(wire::Operation::Kind::read, identity_of(peer), bytes);
   read.room.assign(bytes + 2 * Posted::guard, std::byte{0x5a});
   const wire::Address from = context.insert(peer);
   if (from == wire::no_address) wrong("a peer's name is refused");
@@ -100,7 +102,7 @@ void Stranger::post_read(const std::string& peer, std::size_t bytes) {
 
 void Stranger::post_message(const std::string& peer, std::size_t bytes) {
   bytes = std::max(bytes, sizeof(std::size_t));
-  Posted& message = post(wire::Operation::Kind::send, peer, bytes);
+  Posted& message = post(wire::Operation::Kind::send, identity_of(peer), bytes);
   message.room.resize(bytes);
   fill(message.room.data(), bytes, message.number);
   std::memcpy(message.room.data(), &message.number, sizeof message.number);
@@ -157,7 +159,7 @@ void Stranger::shut(Line& line, bool reset) {
     line.closing = true;
   }
   line.over = true;
-  if (!line.peer.empty() && !polite) trouble(line.peer);
+  if (line.peer && !polite) trouble(line.peer);
 }
 
 void Stranger::look() {
@@ -181,9 +183,8 @@ void Stranger::finish() {
   settle();
   for (auto& line : lines) stall(*line, false);
   settle();
-  const std::string name = name_of(loopback + 5, 77);
   Line& line = connect();
-  greet(line, name);
+  greet(line, 77);
   std::byte text[100];
   fill(text, sizeof text, 42);
   add(line, tcp::PacketKind::message, 0, text, sizeof text);
@@ -220,22 +221,23 @@ int Stranger::lowest_descriptor() {
 int Stranger::listen_at(int from, int to) {
   for (int port = from + getpid() % 2000; port < to; ++port) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const std::string name = name_of(loopback, static_cast<std::uint16_t>(port));
-    if (!bind(fd, reinterpret_cast<const sockaddr*>(name.data()), static_cast<socklen_t>(name.size())) && !listen(fd, 64)) return fd;
+    const sockaddr_storage place = place_of(loopback, static_cast<std::uint16_t>(port));
+    if (!bind(fd, reinterpret_cast<const sockaddr*>(&place), sizeof(sockaddr_in)) && !listen(fd, 64)) return fd;
     ::close(fd);
   }
   wrong("no port is free");
 }
 
-Posted& Stranger::post(wire::Operation::Kind kind, const std::string& peer, std::size_t bytes) {
-  if (!lines_of(peer) && peer != listener_name(0) && peer != listener_name(1)) trouble(peer);  // nobody is there
+Posted& Stranger::post(wire::Operation::Kind kind, std::uint64_t peer, std::size_t bytes) {
+  const bool listens = peer == identity_of(listener_name(0)) || peer == identity_of(listener_name(1));
+  if (!lines_of(peer) && !listens) trouble(peer);  // nobody is there
   posted.push_back(std::make_unique<Posted>());
   Posted& one = *posted.back();
   one.operation.kind = kind;
   one.peer = peer;
   one.number = posted.size();
   one.bytes = bytes;
-  may_connect_ = may_connect_ || peer == listener_name(0) || peer == listener_name(1);
+  may_connect_ = may_connect_ || listens;
   return one;
 }
 
@@ -253,7 +255,7 @@ void Stranger::accept_lines() {
     bytes = sizeof line.here;
     getsockname(fd, reinterpret_cast<sockaddr*>(&line.here), &bytes);
     line.ours = true;
-    line.peer = listener_name(i);
+    line.peer = identity_of(listener_name(i));
   }
 }
 
@@ -329,7 +331,7 @@ bool Stranger::nothing_is_missing() {
   return std::none_of(answers_.begin(), answers_.end(), [&](const Answer& answer) { return is_reachable(answer.peer); });
 }
 
-bool Stranger::is_reachable(const std::string& peer) const {
+bool Stranger::is_reachable(std::uint64_t peer) const {
   if (is_troubled(peer)) return false;
   for (const auto& line : lines)
     if (line->peer == peer && line->stalled) return false;

@@ -51,19 +51,29 @@ inline void fill(std::byte* to, std::size_t n, std::size_t seed) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] = byte_of(seed, i);
 }
 
-inline std::string name_of(std::uint32_t address, std::uint16_t port) {
-  sockaddr_in in{};
+inline sockaddr_storage place_of(std::uint32_t address, std::uint16_t port) {
+  sockaddr_storage place{};
+  auto& in = reinterpret_cast<sockaddr_in&>(place);
   in.sin_family = AF_INET;
   in.sin_addr.s_addr = htonl(address);
   in.sin_port = htons(port);
-  return {reinterpret_cast<const char*>(&in), sizeof in};
+  return place;
+}
+/// The name of a peer with one address.
+inline std::string name_of(std::uint64_t identity, const sockaddr_storage& place) {
+  return tcp::encode({identity, {{tcp::Endpoint::of(place), 0, true}}});
+}
+inline std::uint64_t identity_of(std::string_view name) {
+  tcp::Name read;
+  if (!tcp::decode(name, read)) wrong("this is no name");
+  return read.identity;
 }
 inline constexpr std::uint32_t loopback = INADDR_LOOPBACK;
 
 /// What the context was asked to send or read. The first member is what it knows.
 struct Posted {
   wire::Operation operation;
-  std::string peer;
+  std::uint64_t peer = 0;
   std::size_t number = 0, bytes = 0;
   bool complete = false, arrived = false;
   // Of a read:
@@ -87,7 +97,7 @@ struct Region {
 
 /// What the context owes for a request.
 struct Answer {
-  std::string peer;
+  std::uint64_t peer;
   std::uint64_t id;
   bool good, withdrawn;
   std::size_t region, seed, offset, bytes;
@@ -106,7 +116,7 @@ struct Line {
   bool over = false;               ///< nothing more is sent here
   bool closing = false;            ///< its end was announced
   bool ours = false;               ///< the context has connected
-  std::string peer;                ///< empty: has not greeted
+  std::uint64_t peer = 0;          ///< its identity; 0: has not greeted
   // How far the protocol was read in what was sent.
   std::byte head[sizeof(tcp::PacketHead)]{};
   std::size_t have = 0, left = 0, pad = 0;
@@ -128,7 +138,7 @@ class Stranger {
   Stranger& operator=(const Stranger&) = delete;
   ~Stranger();
 
-  /// Two places where a context can connect to; the first has a lesser, the second a greater name than any context.
+  /// Two places where a context can connect to; the first has a lesser, the second a greater identity than any context.
   static const std::vector<int>& listeners();
   static std::string listener_name(int i);
 
@@ -137,7 +147,11 @@ class Stranger {
   /// Appends a packet to what is pending: a body of `bytes`, and a head that says `said` (bytes) and `version`.
   void add(Line& line, tcp::PacketKind kind, std::uint64_t id, const void* body, std::size_t bytes, std::uint32_t said, std::uint16_t version);
   void add(Line& line, tcp::PacketKind kind, std::uint64_t id, const void* body, std::size_t bytes);
-  void greet(Line& line, std::string_view name) { add(line, tcp::PacketKind::greeting, job, name.data(), name.size()); }
+  /// \param key the job's, or another
+  void greet(Line& line, std::uint64_t from, std::uint64_t key = job) {
+    const tcp::Greeting greeting{from, identity_of(context.name()), 0};
+    add(line, tcp::PacketKind::greeting, tcp::proof_of(key, tcp::PacketKind::greeting, greeting.from, greeting.to), &greeting, sizeof greeting);
+  }
 
   /// Sends up to `bytes` of what is pending. What it does is to be awaited by `settle` before anything is done elsewhere.
   void send(Line& line, std::size_t bytes);
@@ -186,13 +200,13 @@ class Stranger {
   static int lowest_descriptor();
   static int listen_at(int from, int to);
 
-  Posted& post(wire::Operation::Kind kind, const std::string& peer, std::size_t bytes);
+  Posted& post(wire::Operation::Kind kind, std::uint64_t peer, std::size_t bytes);
 
-  void trouble(const std::string& peer) { troubled_[peer] = true; }
-  [[nodiscard]] bool is_troubled(const std::string& peer) const { return troubled_.count(peer); }
+  void trouble(std::uint64_t peer) { troubled_[peer] = true; }
+  [[nodiscard]] bool is_troubled(std::uint64_t peer) const { return troubled_.count(peer); }
 
   /// How many connections of a peer are not known to be closed.
-  [[nodiscard]] std::size_t lines_of(const std::string& peer) const {
+  [[nodiscard]] std::size_t lines_of(std::uint64_t peer) const {
     return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](const auto& line) { return line->peer == peer && !line->ended; }));
   }
 
@@ -215,7 +229,7 @@ class Stranger {
   void arrived(const wire::Event& event);
 
   /// One read failed because of its peer: so must all, and replies that are under way go nowhere.
-  void fail_reads(const std::string& peer);
+  void fail_reads(std::uint64_t peer);
   void accept_lines();
   void take_in(Line& line);
   void came(Line& line, const tcp::PacketHead& head, const std::byte* body);
@@ -236,7 +250,7 @@ class Stranger {
   bool nothing_is_missing();
 
   /// What is sent to it comes to be seen.
-  bool is_reachable(const std::string& peer) const;
+  bool is_reachable(std::uint64_t peer) const;
   const char* why_not();
   void verify();
 
@@ -245,8 +259,8 @@ class Stranger {
   std::deque<std::vector<std::byte>> expected_;  ///< messages that were sent and not handed out
   std::vector<Answer> answers_;                 ///< that the context owes
   std::map<std::uint64_t, int> answered_;
-  std::map<std::string, bool> troubled_;
-  std::vector<std::string> failing_;
+  std::map<std::uint64_t, bool> troubled_;
+  std::vector<std::uint64_t> failing_;
   std::size_t messages_ = 0;
   bool may_connect_ = false;  ///< the context, to where it finds somebody who listens
 };

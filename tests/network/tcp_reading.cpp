@@ -61,7 +61,7 @@ bool Stranger::is_unclear(const Line& line, const tcp::PacketHead& head) {
 
 bool Stranger::is_good(const Line& line, const tcp::PacketHead& head) {
   if (head.version != tcp::packet_version) return false;
-  if (line.peer.empty()) return head.kind == tcp::PacketKind::greeting && head.id == job && head.bytes >= 16 && head.bytes <= 28;
+  if (!line.peer) return head.kind == tcp::PacketKind::greeting && head.bytes == sizeof(tcp::Greeting);
   switch (head.kind) {
     case tcp::PacketKind::message: return head.bytes <= largest;
     case tcp::PacketKind::request: return head.bytes == sizeof(tcp::ReadRequest);
@@ -89,10 +89,10 @@ void Stranger::end_packet(Line& line) {
   line.have = 0;
   switch (head.kind) {
     case tcp::PacketKind::greeting: {
-      sa_family_t family;
-      std::memcpy(&family, line.body.data(), sizeof family);
-      line.bad = !(family == AF_INET && head.bytes == sizeof(sockaddr_in)) && !(family == AF_INET6 && head.bytes == sizeof(sockaddr_in6));
-      if (!line.bad) line.peer.assign(reinterpret_cast<const char*>(line.body.data()), line.body.size());
+      tcp::Greeting greeting;
+      std::memcpy(&greeting, line.body.data(), sizeof greeting);
+      line.bad = greeting.to != identity_of(context.name()) || head.id != tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to);
+      if (!line.bad) line.peer = greeting.from;
       break;
     }
     case tcp::PacketKind::message: expected_.push_back(line.body); break;
@@ -142,7 +142,7 @@ void Stranger::arrived(const wire::Event& event) {
   std::fill(one.at(), one.at() + one.bytes, std::byte{0xa5});  // it is the caller's again
 }
 
-void Stranger::fail_reads(const std::string& peer) {
+void Stranger::fail_reads(std::uint64_t peer) {
   failing_.push_back(peer);
   for (auto& line : lines)
     if (line->peer == peer && line->reply) {
@@ -154,8 +154,11 @@ void Stranger::fail_reads(const std::string& peer) {
 void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* body) {
   must(head.version == tcp::packet_version, "the context sends another version");
   if (line.ours && !line.greeted_us) {
-    must(head.kind == tcp::PacketKind::greeting && head.id == job && std::string_view(reinterpret_cast<const char*>(body), head.bytes) == context.name(),
-         "the context does not greet");
+    tcp::Greeting greeting;
+    must(head.kind == tcp::PacketKind::greeting && head.bytes == sizeof greeting, "the context does not greet");
+    std::memcpy(&greeting, body, sizeof greeting);
+    must(greeting.from == identity_of(context.name()) && greeting.to == line.peer && !greeting.asks_for_welcome &&
+             head.id == tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to), "the context greets as somebody else, or somebody else");
     line.greeted_us = true;
     return;
   }
@@ -201,7 +204,7 @@ void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* bo
 }
 
 void Stranger::verify() {
-  for (const std::string& peer : failing_)
+  for (const std::uint64_t peer : failing_)
     for (const auto& one : posted)
       must(one->peer != peer || one->operation.kind != wire::Operation::Kind::read || one->complete, "one read fails because of its peer, and another does not");
   failing_.clear();
@@ -211,12 +214,12 @@ void Stranger::verify() {
     if (!closed) continue;
     // Of a peer in trouble the context may close what else there is of it.
     // And who has not greeted for a minute, in a process that was stopped meanwhile, is sent away.
-    const bool late = line->peer.empty() && std::chrono::steady_clock::now() - line->since > std::chrono::seconds(30);
-    must(line->over || late || (!line->peer.empty() && is_troubled(line->peer)), "a good connection is closed");
+    const bool late = !line->peer && std::chrono::steady_clock::now() - line->since > std::chrono::seconds(30);
+    must(line->over || late || (line->peer && is_troubled(line->peer)), "a good connection is closed");
     if (line->reply) line->reply->landing = nullptr;
     line->reply = nullptr;
     line->over = line->ended = true;
-    if (line->peer.empty()) continue;
+    if (!line->peer) continue;
     for (const auto& one : posted) {
       if (one->peer != line->peer || one->complete) continue;
       if (line->bad && one->operation.kind == wire::Operation::Kind::read) wrong("a read survives the bad packet of its peer");

@@ -26,7 +26,8 @@ int print_network(bool one_host, bool json) {
     out["libfabric"] = {{"path", library ? library->path : ""}, {"version", version}};
     out["offered"] = nlohmann::ordered_json::array();
     for (const ofi::Offered& one : offered)
-      out["offered"].push_back({{"provider", one.provider}, {"interface", one.interface}, {"address", one.address}, {"verdict", one.verdict}});
+      out["offered"].push_back({{"provider", one.provider}, {"interface", one.interface}, {"address", one.address}, {"megabits", one.megabits},
+                                {"verdict", one.verdict}});
     if (found) out["chosen"] = {{"provider", choice.provider}, {"interface", choice.interface}, {"address", choice.address}, {"why", choice.why}};
     else out["problem"] = problem;
     fmt::print("{}\n", out.dump(2));
@@ -38,8 +39,9 @@ int print_network(bool one_host, bool json) {
   else
     fmt::print(stderr, "heddle info network: {}\n", problem);
   if (!offered.empty()) {
-    fmt::print("\n{:<20}{:<14}{:<28}{}\n", "provider", "interface", "address", "");
-    for (const ofi::Offered& one : offered) fmt::print("{:<20}{:<14}{:<28}{}\n", one.provider, one.interface, one.address, one.verdict);
+    fmt::print("\n{:<20}{:<14}{:<28}{:<12}\n", "provider", "interface", "address", "Mb/s");
+    for (const ofi::Offered& one : offered)
+      fmt::print("{:<20}{:<14}{:<28}{:<12}{}\n", one.provider, one.interface, one.address, one.megabits ? fmt::to_string(one.megabits) : "", one.verdict);
   }
   fmt::print(
       "\nThis is for a job {}. HEDDLE_OFI_PROVIDER and HEDDLE_NET choose others; HEDDLE_OFI_LIBRARY another libfabric.\n",

@@ -94,12 +94,13 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
   std::size_t best_place = 0;
   for (fi_info* info = list; info; info = info->next) {
     Offered seen{info->fabric_attr->prov_name ? info->fabric_attr->prov_name : "", info->domain_attr->name ? info->domain_attr->name : "",
-                 address_text(*info), {}};
+                 address_text(*info), {}, 0};
     const std::string bytes = address_bytes(seen.address);
     long score = -1;
     if (is_memory_only(seen.provider)) seen.verdict = "reaches this node only";
     else if (rank_of(seen.provider.c_str()) == unknown_rank && !*provider_name.text()) seen.verdict = "not one of the providers that are taken unasked";
     else if (const char* reason = refusal(*wanted, one_host, seen.interface, bytes)) seen.verdict = reason;
+    else if (wanted->any && is_private_bridge(seen.interface)) seen.verdict = "a bridge inside this host";
     else {
       // Provider before address: the first of the best provider wins, IPv4 before IPv6; on one host the loopback first.
       score = (unknown_rank - rank_of(seen.provider.c_str())) * 10L + (bytes.size() == 4 ? 1 : 0) +

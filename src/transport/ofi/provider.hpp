@@ -3,6 +3,7 @@
 
 #include <rdma/fabric.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Choice {
 struct Offered {
   std::string provider, interface, address;
   std::string verdict;  ///< "chosen", or why not
+  std::uint32_t megabits = 0;  ///< a second; 0: not known, or not asked
 };
 
 /// HEDDLE_OFI_PROVIDER; empty when the user asks for none.

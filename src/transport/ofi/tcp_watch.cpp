@@ -83,6 +83,8 @@ bool is_watched(int fd, Place& remote, std::uint32_t& rank) noexcept {
   return (peers.count(remote) || own.count(local)) && rank_at(remote, rank);
 }
 
+}  // namespace
+
 void ask_when_silent(int fd, int seconds) noexcept {
   int on = 0;
   socklen_t size = sizeof on;
@@ -95,7 +97,6 @@ void ask_when_silent(int fd, int seconds) noexcept {
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-/// Nothing has come for so long although something was asked more than once.
 bool is_silent(int fd, int seconds) noexcept {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -104,8 +105,6 @@ bool is_silent(int fd, int seconds) noexcept {
   return (info.tcpi_probes > 1 || info.tcpi_retransmits > 1) && info.tcpi_last_ack_recv > limit &&
          info.tcpi_last_data_recv > limit;
 }
-
-}  // namespace
 
 void watch_own(std::string_view name) noexcept {
   Place place;

@@ -19,6 +19,11 @@ void watch_peer(const void* name, std::uint32_t rank) noexcept;
 /// process listens: its kernel answers. Any thread.
 bool refuses_connections(const void* name, std::size_t bytes) noexcept;
 
+/// Makes the kernel ask, every `seconds / 4` without a word of the other end, whether that is there. Any thread.
+void ask_when_silent(int fd, int seconds) noexcept;
+/// Whether nothing has come for so long although something was asked more than once. Any thread.
+bool is_silent(int fd, int seconds) noexcept;
+
 /// Looks at the TCP connections between watched endpoints, and makes the kernel ask silent peers whether they are
 /// there. To be called every `seconds / 4`. True when a peer's kernel has not answered for `seconds`, with the lowest
 /// rank known at that address, which is `host`. A busy or stopped process is no silent one: kernels answer for it. One

@@ -8,14 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "transport/tcp/address.hpp"
 #include "transport/tcp/packet.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::tcp {
-
-inline constexpr std::size_t largest_name = sizeof(sockaddr_in6);  ///< of a peer: its address as the kernel has it
 
 /// Of CLOCK_MONOTONIC.
 inline std::int64_t seconds_now() noexcept {
@@ -24,8 +25,10 @@ inline std::int64_t seconds_now() noexcept {
   return now.tv_sec;
 }
 
-/// Whether a greeting with this key comes from a process of this job.
-bool is_key(std::uint64_t key) noexcept;
+/// What a process of this job says in a packet of this kind.
+std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to) noexcept;
+/// The addresses of this host. They change only before the first `Context::open`.
+const std::vector<HostAddress>& own_host() noexcept;
 
 inline constexpr std::uint32_t no_region = ~std::uint32_t{0};
 
@@ -76,9 +79,23 @@ struct Packet {
   }
 };
 
+struct Peer;
+
 struct Connection {
+  /// How far the two ends know each other.
+  enum class Phase : std::uint8_t {
+    nameless,  ///< accepted, and has not greeted
+    greeted,   ///< accepted and welcomed: who connected decides whether it is used, by sending more
+    trying,    ///< connected to one of the peer's addresses, and not yet welcomed (Trial)
+    joined,    ///< in use
+  };
   int fd = -1;                ///< -1: broken
-  Peer* peer = nullptr;       ///< null: has not greeted yet
+  Peer* peer = nullptr;       ///< null: `nameless` or `greeted`
+  Phase phase = Phase::nameless;
+  std::int16_t own = -1;      ///< index of the address of this host that it uses; -1: not known
+  Endpoint there;             ///< the other end
+  std::uint64_t from = 0;     ///< with `greeted`: the identity of who greeted
+  std::size_t path = 0;       ///< with `trying`: index in Trial::paths
   std::int64_t since = 0;     ///< when it was accepted, or last tried to connect; seconds of CLOCK_MONOTONIC
   bool stands = false;        ///< both ends know of it
   Packet *head = nullptr, *tail = nullptr;  ///< not sent yet, or not whole
@@ -94,13 +111,26 @@ struct Connection {
   std::size_t landing_left = 0, landing_read = 0, skip = 0;
 };
 
+/// The search for the address at which a peer answers. What is sent to it waits meanwhile.
+struct Trial {
+  std::vector<Path> paths;      ///< best first
+  std::vector<int> errors;      ///< what became of each; 0: not over
+  std::size_t next = 0;         ///< to be tried
+  std::size_t live = 0;         ///< being tried
+  std::int64_t since = 0;       ///< when the last one was begun; seconds of CLOCK_MONOTONIC
+  bool cable = false;           ///< one failed as where a cable is out: it may be back in a moment
+  Packet *head = nullptr, *tail = nullptr;
+};
+
 struct Peer {
-  std::string name;
+  std::uint64_t identity = 0;
+  std::string name;           ///< its addresses, until there is a connection
   wire::Address address = wire::no_address;
   Connection* out = nullptr;  ///< what is sent goes here
   Connection* offered = nullptr;  ///< where to change over to when `out` is empty
   std::size_t reads = 0;      ///< of its memory, under way
   int error = 0;              ///< it cannot be reached any more
+  std::unique_ptr<Trial> trial;  ///< while there is no connection; and, where it has failed, for the message
 };
 
 }  // namespace heddle::tcp

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,7 +19,6 @@
 
 #include "sys/log.hpp"
 #include "sys/params.hpp"
-#include "transport/ofi/tcp_watch.hpp"
 #include "transport/tcp/connection.hpp"
 
 namespace heddle::tcp {
@@ -29,12 +29,8 @@ HEDDLE_PARAM_SIZE(socket_buffer, "HEDDLE_TCP_BUFFER", 0, 0, 1 << 30, "bytes that
 HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
                   "how TCP connections inside one host avoid congestion, of which there is none; empty: as the system does elsewhere");
 
-sockaddr_storage own_address{};
+std::vector<HostAddress>& host = *new std::vector<HostAddress>;  // never destroyed: contexts may outlive static destructors
 std::uint64_t job_key = 0;
-
-socklen_t size_of(const sockaddr_storage& address) noexcept {
-  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-}
 
 /// A descriptor, also where the process has reached its soft limit: the hard one is meant for programs that need more.
 template <typename Make>
@@ -49,15 +45,11 @@ int make_descriptor(Make&& make) noexcept {
 }
 
 /// Whether a connection to `other` stays on this host.
-bool is_own_host(const sockaddr_storage& other) noexcept {
-  if (other.ss_family != own_address.ss_family) return false;
-  if (other.ss_family == AF_INET6)
-    return !std::memcmp(&reinterpret_cast<const sockaddr_in6&>(other).sin6_addr, &reinterpret_cast<const sockaddr_in6&>(own_address).sin6_addr,
-                        sizeof(in6_addr));
-  return reinterpret_cast<const sockaddr_in&>(other).sin_addr.s_addr == reinterpret_cast<const sockaddr_in&>(own_address).sin_addr.s_addr;
+bool is_own_host(const Endpoint& other) noexcept {
+  return std::any_of(host.begin(), host.end(), [&](const HostAddress& one) { return one.address.same_address(other); });
 }
 
-void prepare(int fd, const sockaddr_storage& other) noexcept {
+void prepare(int fd, const Endpoint& other) noexcept {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   // After a short outage repeats come soon instead of later and later; kernels before 6.15 know the first way only.
@@ -80,6 +72,17 @@ void prepare(int fd, const sockaddr_storage& other) noexcept {
 /// not keep a descriptor for good, and least of all one that a process of the job waits for.
 constexpr std::int64_t seconds_to_greet = 60, seconds_where_scarce = 1;
 
+/// Index of the address of this host that a connection uses; -1: none of those that are known.
+int own_of(int fd) noexcept {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes)) return -1;
+  const Endpoint here = Endpoint::of(address);
+  for (std::size_t i = 0; i < host.size(); ++i)
+    if (host[i].address.same_address(here)) return static_cast<int>(i);
+  return -1;
+}
+
 bool failed(const char* what, std::string& problem) {
   problem = std::string("TCP: ") + what + ": " + std::strerror(errno);
   return false;
@@ -87,12 +90,53 @@ bool failed(const char* what, std::string& problem) {
 
 }  // namespace
 
-void set_address(const sockaddr_storage& address) noexcept { own_address = address; }
+void set_host(std::vector<HostAddress> addresses) { host = std::move(addresses); }
+void set_address(const sockaddr_storage& address) {
+  HostAddress one;
+  one.address = Endpoint::of(address);
+  one.address.port = 0;
+  one.prefix = 128;
+  host.assign(1, one);
+}
+const std::vector<HostAddress>& own_host() noexcept { return host; }
 void set_key(std::uint64_t key) noexcept { job_key = key; }
-bool is_key(std::uint64_t key) noexcept { return key == job_key; }
+std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to) noexcept { return proof_of(job_key, kind, from, to); }
 
 Context::Context() { received_.kind = wire::Operation::Kind::receive; }
 Context::~Context() { Context::close(); }
+
+/// Listens where peers will be told to come, at a port that is the same for all addresses. At all addresses of the host where there is more than
+/// one of those, for a socket for each would cost a descriptor each; who comes to another one is sent away (`accept_all`).
+bool Context::listen_at(std::string& problem) {
+  Name name;
+  const HostAddress* only = nullptr;
+  bool all_v4 = true;
+  for (const HostAddress& one : host) {
+    if (!one.offered) continue;
+    name.addresses.push_back({one.address, one.megabits, one.linked});
+    only = &one;
+    all_v4 = all_v4 && one.address.is_v4();
+  }
+  everywhere_ = name.addresses.size() != 1;
+  sockaddr_storage at{};
+  socklen_t bytes = sizeof(sockaddr_in6);
+  if (!everywhere_) bytes = only->address.fill(at);
+  else if (all_v4) at.ss_family = AF_INET, bytes = sizeof(sockaddr_in);
+  else at.ss_family = AF_INET6;
+  listener_ = make_descriptor([&] { return socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+  if (listener_ < 0) return failed("opening a socket", problem);
+  const int off = 0;
+  if (everywhere_ && !all_v4) setsockopt(listener_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&at), bytes)) return failed("binding a socket to this host's address", problem);
+  if (listen(listener_, SOMAXCONN)) return failed("listening", problem);
+  bytes = sizeof at;
+  if (getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &bytes)) return failed("asking for the socket's address", problem);
+  for (OfferedAddress& one : name.addresses) one.address.port = Endpoint::of(at).port;
+  if (getrandom(&identity_, sizeof identity_, 0) != sizeof identity_) return failed("asking for a random number", problem);
+  name.identity = identity_;
+  name_ = encode(name);
+  return true;
+}
 
 bool Context::open(std::size_t largest, bool, std::string& problem) {
   largest_ = largest;
@@ -100,15 +144,7 @@ bool Context::open(std::size_t largest, bool, std::string& problem) {
   sends_parts_ = reads_ = tells_departures_ = true;
   keeps_messages_ = true;
   largest_read_ = std::size_t{1} << 30;
-  listener_ = make_descriptor([] { return socket(own_address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
-  if (listener_ < 0) return failed("opening a socket", problem);
-  sockaddr_storage name = own_address;
-  socklen_t bytes = size_of(name);
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&name), bytes)) return failed("binding a socket to this host's address", problem);
-  if (listen(listener_, SOMAXCONN)) return failed("listening", problem);
-  if (getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &bytes)) return failed("asking for the socket's address", problem);
-  name_.assign(reinterpret_cast<const char*>(&name), bytes);
-  ofi::watch_own(name_);
+  if (!listen_at(problem)) return false;
   epoll_ = make_descriptor([] { return epoll_create1(EPOLL_CLOEXEC); });
   epoll_event event{};
   event.events = EPOLLIN;
@@ -132,9 +168,16 @@ void Context::close() noexcept {
       delete packet;
     }
   }
+  for (const auto& peer : peers_) {
+    while (Packet* packet = peer->trial ? peer->trial->head : nullptr) {
+      peer->trial->head = packet->next;
+      delete packet;
+    }
+  }
   connections_.clear();
   peers_.clear();
-  by_name_.clear();
+  by_identity_.clear();
+  trials_.clear();
   touched_.clear();
   heard_.clear();
   ready_.clear();
@@ -154,24 +197,23 @@ void Context::close() noexcept {
 
 // --- peers and connections ---------------------------------------------------------------------------------------------------------
 
-Peer& Context::peer_named(std::string_view name) {
-  std::string key(name);
-  const auto found = by_name_.find(key);
-  if (found != by_name_.end()) return *found->second;
+Peer& Context::peer_of(std::uint64_t identity) {
+  const auto found = by_identity_.find(identity);
+  if (found != by_identity_.end()) return *found->second;
   peers_.push_back(std::make_unique<Peer>());
   Peer& peer = *peers_.back();
-  peer.name = key;
+  peer.identity = identity;
   peer.address = peers_.size() - 1;
-  by_name_.emplace(std::move(key), &peer);
+  by_identity_.emplace(identity, &peer);
   return peer;
 }
 
 wire::Address Context::insert(std::string_view name) noexcept {
-  sa_family_t family = AF_UNSPEC;
-  if (name.size() >= sizeof family) std::memcpy(&family, name.data(), sizeof family);
-  const std::size_t bytes = family == AF_INET ? sizeof(sockaddr_in) : family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
-  if (!bytes || name.size() < bytes) return wire::no_address;
-  return peer_named(name.substr(0, bytes)).address;
+  Name read;
+  if (!decode(name, read) || read.addresses.empty()) return wire::no_address;
+  Peer& peer = peer_of(read.identity);
+  if (!peer.out && !peer.trial) peer.name = name;
+  return peer.address;
 }
 
 Connection& Context::new_connection(int fd) noexcept {
@@ -192,10 +234,10 @@ void Context::watch(Connection& connection) noexcept {
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.fd, &event)) sys::fatal("watching a connection: %s", std::strerror(errno));
 }
 
-/// A socket that connects to the peer, or a negative errno.
-int Context::begin_connecting(const Peer& peer) noexcept {
-  sockaddr_storage to{};
-  std::memcpy(&to, peer.name.data(), peer.name.size());
+/// A socket that connects to an address, or a negative errno.
+int Context::begin_connecting(const Endpoint& endpoint) noexcept {
+  sockaddr_storage to;
+  const socklen_t bytes = endpoint.fill(to);
   const auto make = [&] { return make_descriptor([&] { return socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }); };
   int fd = make();
   if (fd < 0 && (errno == EMFILE || errno == ENFILE) && send_strangers_away(seconds_where_scarce)) fd = make();
@@ -204,32 +246,56 @@ int Context::begin_connecting(const Peer& peer) noexcept {
       sys::fatal("no connection to another rank: this process has too many files open, one for each rank it talks to; raise the limit (`ulimit -n`)");
     return -errno;
   }
-  if (::connect(fd, reinterpret_cast<sockaddr*>(&to), static_cast<socklen_t>(peer.name.size())) && errno != EINPROGRESS) {
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&to), bytes) && errno != EINPROGRESS) {
     const int error = errno;
     ::close(fd);
     return -error;
   }
-  prepare(fd, to);
+  prepare(fd, endpoint);
   return fd;
 }
 
+void Context::greet(Connection& connection, bool asks_for_welcome) noexcept {
+  const Greeting greeting{identity_, connection.peer->identity, asks_for_welcome};
+  Packet& packet = *new_packet();
+  static_assert(sizeof greeting <= sizeof packet.small);
+  std::memcpy(packet.small, &greeting, sizeof greeting);
+  packet.fill(PacketKind::greeting, own_proof(PacketKind::greeting, greeting.from, greeting.to), sizeof greeting);
+  packet.add(packet.small, sizeof greeting);
+  packet.finish();
+  post_on(connection, packet);
+}
+
+/// Begins to connect. False: it fails at once.
 bool Context::connect(Peer& peer) noexcept {
-  const int fd = begin_connecting(peer);
+  Name name;
+  if (!decode(peer.name, name)) name.addresses.clear();  // known by its greeting alone, and its connection is gone
+  auto trial = std::make_unique<Trial>();
+  trial->paths = paths_to(name, host, route_of_kernel);
+  trial->errors.assign(trial->paths.size(), 0);
+  if (trial->paths.size() != 1) {
+    peer.trial = std::move(trial);
+    trials_.push_back(&peer);
+    try_next(peer);
+    return !peer.error;
+  }
+  // Where there is no choice, nothing is waited for.
+  const Path path = trial->paths[0];
+  const int fd = begin_connecting(path.to);
   if (fd < 0) {
-    peer.error = -fd;
+    trial->errors[0] = peer.error = -fd;
+    peer.trial = std::move(trial);
     return false;
   }
   Connection& connection = new_connection(fd);
   connection.peer = &peer;
+  connection.phase = Connection::Phase::joined;
+  connection.there = path.to;
+  connection.own = static_cast<std::int16_t>(path.own);
   peer.out = &connection;
-  Packet& greeting = *new_packet();
-  static_assert(largest_name + 7 < sizeof greeting.small);
-  std::memcpy(greeting.small, name_.data(), name_.size());
-  greeting.fill(PacketKind::greeting, job_key, name_.size());
-  greeting.add(greeting.small, name_.size());
-  greeting.finish();
-  post(peer, greeting);
-  return peer.error == 0;
+  std::string().swap(peer.name);
+  greet(connection, false);
+  return !peer.error;
 }
 
 /// A cable that is out fails what connects after seconds already, for nobody answers who has the address; what was connected before outlasts
@@ -237,7 +303,7 @@ bool Context::connect(Peer& peer) noexcept {
 bool Context::connect_again(Connection& connection, int error) noexcept {
   if (connection.stands || !connection.peer || connection.peer->out != &connection || (error != EHOSTUNREACH && error != ETIMEDOUT)) return false;
   if (seconds_now() - connection.since < 1) return false;  // a router that says so at once: not by the cable
-  const int fd = begin_connecting(*connection.peer);
+  const int fd = begin_connecting(connection.there);
   if (fd < 0) return false;
   epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
   ::close(connection.fd);
@@ -252,7 +318,7 @@ bool Context::send_strangers_away(std::int64_t seconds) noexcept {
   const std::int64_t now = seconds_now();
   bool any = false;
   for (auto& connection : connections_)
-    if (connection->fd >= 0 && !connection->peer && now - connection->since > seconds) end(*connection), any = true;
+    if (connection->fd >= 0 && connection->phase == Connection::Phase::nameless && now - connection->since > seconds) end(*connection), any = true;
   return any;
 }
 
@@ -274,8 +340,17 @@ void Context::accept_all() noexcept {
     socklen_t bytes = sizeof from;
     const int fd = make_descriptor([&] { return accept4(listener_, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (fd >= 0) {
-      prepare(fd, from);
-      new_connection(fd).stands = true;
+      const int own = everywhere_ ? own_of(fd) : -1;
+      if (everywhere_ && (own < 0 || !host[static_cast<std::size_t>(own)].offered)) {
+        ::close(fd);  // an address that peers are not told of: a network that this job does not use
+        continue;
+      }
+      const Endpoint there = Endpoint::of(from);
+      prepare(fd, there);
+      Connection& connection = new_connection(fd);
+      connection.stands = true;
+      connection.there = there;
+      connection.own = static_cast<std::int16_t>(own);
       continue;
     }
     const bool scarce = errno == EMFILE || errno == ENFILE;
@@ -290,21 +365,42 @@ void Context::accept_all() noexcept {
   }
 }
 
-bool Context::greeted(Connection& connection, const std::byte* name, std::size_t bytes) noexcept {
-  const std::string_view text(reinterpret_cast<const char*>(name), bytes);
-  sa_family_t family;
-  std::memcpy(&family, name, sizeof family);
-  if (!((family == AF_INET && bytes == sizeof(sockaddr_in)) || (family == AF_INET6 && bytes == sizeof(sockaddr_in6)))) return false;
-  Peer& peer = peer_named(text);
+/// False when this is no greeting of this job.
+bool Context::greeted(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept {
+  Greeting greeting;
+  std::memcpy(&greeting, body, sizeof greeting);
+  if (proof != own_proof(PacketKind::greeting, greeting.from, greeting.to)) return false;
+  if (greeting.to != identity_) {  // of this job, and looking for another process: the address is one on several hosts
+    break_off(connection, ECONNREFUSED);
+    return true;
+  }
+  if (!greeting.asks_for_welcome) {
+    join(connection, peer_of(greeting.from));
+    return true;
+  }
+  connection.phase = Connection::Phase::greeted;
+  connection.from = greeting.from;
+  Packet& packet = *new_packet();
+  packet.fill(PacketKind::welcome, own_proof(PacketKind::welcome, identity_, greeting.from), 0);
+  packet.finish();
+  post_on(connection, packet);
+  return true;
+}
+
+/// A peer's connection is in use.
+void Context::join(Connection& connection, Peer& peer) noexcept {
+  connection.phase = Connection::Phase::joined;
   connection.peer = &peer;
-  // Both have connected: one connection is enough, and the one with the greater name changes over.
-  if (!peer.out) {
+  if (!peer.out && peer.trial && !peer.error) {
+    take_over(peer, connection);  // no need to look for it any more
+  } else if (!peer.out) {
     peer.out = &connection;
-  } else if (peer.name < name_) {
+    std::string().swap(peer.name);
+  } else if (peer.identity < identity_) {
+    // Both have connected: one connection is enough, and the one with the greater identity changes over.
     peer.offered = &connection;
     change_over(peer);
   }
-  return true;
 }
 
 /// Sends on the peer's connection from now on, once the own one is empty. The peer reads that to its end, sees that no more comes, and closes
@@ -317,8 +413,8 @@ void Context::change_over(Peer& peer) noexcept {
 
 /// The other end has closed a connection. True when that was one too many, which has been read to its end.
 bool Context::part_with(Connection& connection) noexcept {
-  if (!connection.peer || connection.peer->out == &connection || connection.peer->offered == &connection || connection.begin != connection.end ||
-      connection.landing_left || connection.skip)
+  if (connection.phase != Connection::Phase::joined || connection.peer->out == &connection || connection.peer->offered == &connection ||
+      connection.begin != connection.end || connection.landing_left || connection.skip)
     return false;
   end(connection);
   return true;
@@ -337,6 +433,7 @@ void Context::end(Connection& connection) noexcept {
 
 void Context::break_off(Connection& connection, int error) noexcept {
   if (connection.fd < 0 || connect_again(connection, error)) return;
+  if (connection.phase == Connection::Phase::trying) return end_attempt(connection, error);
   end(connection);
   if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
   while (Packet* packet = connection.head) {

@@ -103,12 +103,28 @@ void Context::push_all() noexcept {
   backlog_.resize(kept);
 }
 
+/// The same on a connection that is not, or not yet, the peer's.
+void Context::post_on(Connection& connection, Packet& packet) noexcept {
+  if (connection.head) connection.tail->next = &packet; else connection.head = &packet;
+  connection.tail = &packet;
+  push(connection);
+  if (connection.fd < 0 || !connection.head || connection.waiting) return;
+  connection.waiting = true;
+  backlog_.push_back(&connection);
+}
+
 /// Sends a packet at once or keeps it; `later`: until `flush`, or the end of `poll`. 1: it has left, and its memory is free.
 int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
-  if (!peer.error && !peer.out) connect(peer);
+  if (!peer.error && !peer.out && !peer.trial) connect(peer);
   if (peer.error) {
     if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
     release(packet);
+    return 0;
+  }
+  if (!peer.out) {
+    Trial& trial = *peer.trial;
+    if (trial.head) trial.tail->next = &packet; else trial.head = &packet;
+    trial.tail = &packet;
     return 0;
   }
   Connection& connection = *peer.out;
@@ -318,9 +334,14 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     std::memcpy(&head, at, sizeof head);
     std::byte* const body = at + sizeof head;
     const std::size_t whole = sizeof head + head.bytes + padding(head.bytes);
-    bool good = head.version == packet_version && (connection.peer ? head.kind != PacketKind::greeting : head.kind == PacketKind::greeting);
+    if (connection.phase == Connection::Phase::greeted) join(connection, peer_of(connection.from));  // it has chosen this connection
+    const bool first = connection.phase == Connection::Phase::nameless, answer_due = connection.phase == Connection::Phase::trying;
+    bool good = head.version == packet_version && first == (head.kind == PacketKind::greeting) && answer_due == (head.kind == PacketKind::welcome);
     switch (head.kind) {
-      case PacketKind::greeting: good = good && head.bytes >= sizeof(sockaddr_in) && head.bytes <= largest_name && is_key(head.id); break;
+      case PacketKind::greeting: good = good && head.bytes == sizeof(Greeting); break;
+      case PacketKind::welcome:
+        good = good && head.bytes == 0 && head.id == own_proof(PacketKind::welcome, connection.peer->identity, identity_);
+        break;
       case PacketKind::message: good = good && head.bytes <= largest_; break;
       case PacketKind::request: good = good && head.bytes == sizeof(ReadRequest); break;
       case PacketKind::reply:
@@ -351,7 +372,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
       break;
     }
     if (good && have < whole) break;
-    if (good && head.kind == PacketKind::greeting) good = greeted(connection, body, head.bytes);
+    if (good && head.kind == PacketKind::greeting) good = greeted(connection, head.id, body);
     if (!good) {
       if (!connection.peer)
         HEDDLE_NOTICE_ONCE("a connection was refused that does not begin as those of this job do: something that does not belong to it "
@@ -363,6 +384,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     if (head.kind == PacketKind::message) events[found++] = {&received_, 0, head.bytes, body, 0};
     else if (head.kind == PacketKind::request) answer(connection, head.id, body);
     else if (head.kind == PacketKind::refusal) end_read(head.id, EACCES);
+    else if (head.kind == PacketKind::welcome) welcomed(connection);
     if (connection.fd < 0) return false;
   }
   return true;
@@ -421,6 +443,7 @@ void Context::look_at_all(wire::Event* events, int n, int& found) noexcept {
 int Context::poll(wire::Event* events, int n) noexcept {
   if (!touched_.empty()) tidy();
   if (!backlog_.empty()) push_all();
+  if (!trials_.empty()) look_at_trials();
   int found = 0;
   for (std::size_t turns = ready_.size(); turns && found < n; --turns) {
     Connection& connection = *ready_.front();

@@ -10,24 +10,30 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/tcp/address.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::tcp {
 
-/// Where contexts of this process listen: an address of this host. Before the first `open`.
-void set_address(const sockaddr_storage& address) noexcept;
+/// The addresses of this host; contexts of this process can be reached at those that are offered. Before the first `open`.
+void set_host(std::vector<HostAddress> addresses);
+/// The same of one address.
+void set_address(const sockaddr_storage& address);
 /// What connections of this job begin with; others are closed. Before the first `poll`.
 void set_key(std::uint64_t key) noexcept;
 
 struct Connection;
 struct Packet;
 struct Peer;
+struct Trial;
 
 /// When to use it: where the nodes are joined by TCP alone. When not: where the network has its own way past the kernel (libfabric).
 ///
 /// Bytes on a connection are packets (packet.hpp). A process connects when it first sends, and the other end answers on the same
-/// connection; when both connected at once, each first keeps its own, and then the one with the greater name takes the other's. Messages
+/// connection; when both connected at once, each first keeps its own, and then the one with the greater identity takes the other's. Messages
 /// are sent in order on one connection, but may overtake where that changes: who counts them puts them back in order.
+///
+/// A peer with several addresses is looked for at one after the other, best first (Trial), until the right process answers.
 ///
 /// A message goes straight from the caller's memory into the socket, and what does not fit waits here; an arrived one is handed out where
 /// it was received, and what was asked for by `read` is received where the caller wants it. A look costs one system call.
@@ -49,6 +55,8 @@ class Context final : public wire::Context {
   void deregister(wire::Registration& registration) noexcept override;
   bool may_sleep() noexcept override;
   [[nodiscard]] bool has_left(wire::Address address) const noexcept override;
+  [[nodiscard]] std::string way(wire::Address address) const override;
+  wire::Address find_silent(int seconds, std::string& host) noexcept override;
 
  private:
   struct Region {  ///< memory that peers may read
@@ -66,9 +74,19 @@ class Context final : public wire::Context {
     Connection* landing = nullptr;  ///< where a part of the reply has come
   };
 
-  Peer& peer_named(std::string_view name);
-  int begin_connecting(const Peer& peer) noexcept;
+  bool listen_at(std::string& problem);
+  Peer& peer_of(std::uint64_t identity);
+  int begin_connecting(const Endpoint& to) noexcept;
   bool connect(Peer& peer) noexcept;
+  void greet(Connection& connection, bool asks_for_welcome) noexcept;
+  void try_next(Peer& peer) noexcept;
+  void begin_attempt(Peer& peer, std::size_t path, int fd) noexcept;
+  void end_attempt(Connection& connection, int error) noexcept;
+  void give_up(Peer& peer) noexcept;
+  void take_over(Peer& peer, Connection& connection) noexcept;
+  void look_at_trials() noexcept;
+  void welcomed(Connection& connection) noexcept;
+  void join(Connection& connection, Peer& peer) noexcept;
   bool connect_again(Connection& connection, int error) noexcept;
   void watch(Connection& connection) noexcept;
   Connection& new_connection(int fd) noexcept;
@@ -76,6 +94,7 @@ class Context final : public wire::Context {
   void accept_all() noexcept;
   void listen_on(bool wanted) noexcept;
   int post(Peer& peer, Packet& packet, bool later = false) noexcept;
+  void post_on(Connection& connection, Packet& packet) noexcept;
   Packet* new_packet() noexcept;
   void release(Packet& packet) noexcept;
   void withdraw(std::uint32_t region) noexcept;
@@ -85,7 +104,7 @@ class Context final : public wire::Context {
   void look_at_all(wire::Event* events, int n, int& found) noexcept;
   void take_in_turn(Connection& connection, wire::Event* events, int n, int& found) noexcept;
   bool take(Connection& connection, wire::Event* events, int n, int& found) noexcept;
-  bool greeted(Connection& connection, const std::byte* name, std::size_t bytes) noexcept;
+  bool greeted(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept;
   void change_over(Peer& peer) noexcept;
   bool part_with(Connection& connection) noexcept;
   void answer(Connection& connection, std::uint64_t id, const std::byte* request) noexcept;
@@ -98,8 +117,12 @@ class Context final : public wire::Context {
   int listener_ = -1, epoll_ = -1;
   std::int64_t deaf_since_ = 0;         ///< newcomers wait until the next second, for want of descriptors; 0: they do not
   std::size_t largest_ = 0, buffer_bytes_ = 0;
+  bool everywhere_ = false;             ///< `listener_` is reached at all addresses of this host: the others are sorted out
+  std::uint64_t identity_ = 0;
   std::vector<std::unique_ptr<Peer>> peers_;                    ///< by Address
-  std::unordered_map<std::string, Peer*> by_name_;
+  std::unordered_map<std::uint64_t, Peer*> by_identity_;
+  std::vector<Peer*> trials_;           ///< peers that are being looked for
+  std::int64_t looked_at_trials_ = 0;   ///< second in which they were looked at last
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t living_ = 0;              ///< of these
   std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying

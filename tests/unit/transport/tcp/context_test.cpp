@@ -79,14 +79,22 @@ class TcpContext : public testing::Test {
     }
     return true;
   }
-  static int client_of(const Side& side) {
-    sockaddr_in to;
-    std::memcpy(&to, side.context.name().data(), sizeof to);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    return fd;
-  }
 };
+
+Name name_of(const Side& side) {
+  Name name;
+  EXPECT_TRUE(decode(side.context.name(), name));
+  return name;
+}
+
+/// A socket that is connected to a context.
+int client_of(const Side& side) {
+  sockaddr_storage to;
+  const socklen_t bytes = name_of(side).addresses.at(0).address.fill(to);
+  const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), bytes), 0);
+  return fd;
+}
 
 TEST_F(TcpContext, messages_of_all_lengths_arrive_in_order) {
   Side a, b;
@@ -276,16 +284,20 @@ TEST_F(TcpContext, reads_of_what_is_not_registered_are_refused) {
 TEST_F(TcpContext, what_does_not_begin_with_the_jobs_key_is_thrown_out_and_hands_nothing_over) {
   Side a, b;
   std::mt19937 random(3);
-  const auto greeting = [&](std::uint64_t with, PacketKind kind, std::uint32_t bytes) {
-    std::vector<std::byte> packet(sizeof(PacketHead) + 16);
-    const PacketHead head{bytes, kind, packet_version, with};
+  const Greeting text{name_of(a).identity, name_of(b).identity, 0};
+  const auto greeting = [&](std::uint64_t with, PacketKind kind, std::uint32_t bytes, std::uint64_t to = 0) {
+    const Greeting body{text.from, text.to + to, 0};
+    std::vector<std::byte> packet(sizeof(PacketHead) + sizeof body);
+    const PacketHead head{bytes, kind, packet_version, proof_of(with, PacketKind::greeting, text.from, text.to + to)};
     std::memcpy(packet.data(), &head, sizeof head);
-    std::memcpy(packet.data() + sizeof head, a.context.name().data(), 16);
+    std::memcpy(packet.data() + sizeof head, &body, sizeof body);
     return packet;
   };
-  std::vector<std::vector<std::byte>> rubbish = {greeting(key + 1, PacketKind::greeting, 16), greeting(key, PacketKind::message, 16),
-                                                 greeting(key, PacketKind::greeting, 15), greeting(key, PacketKind::greeting, 1 << 30),
-                                                 greeting(key, PacketKind::reply, 16), greeting(key, static_cast<PacketKind>(99), 16)};
+  constexpr auto whole = static_cast<std::uint32_t>(sizeof text);
+  std::vector<std::vector<std::byte>> rubbish = {greeting(key + 1, PacketKind::greeting, whole), greeting(key, PacketKind::message, whole),
+                                                 greeting(key, PacketKind::greeting, whole - 1), greeting(key, PacketKind::greeting, 1 << 30),
+                                                 greeting(key, PacketKind::reply, whole), greeting(key, static_cast<PacketKind>(99), whole),
+                                                 greeting(key, PacketKind::greeting, whole, 1), greeting(key, PacketKind::welcome, 0)};
   for (int i = 0; i < 20; ++i) rubbish.push_back(pattern(16 + random() % 5000, static_cast<unsigned>(i)));
   for (const auto& bytes : rubbish) {
     const int client = client_of(b);
@@ -315,7 +327,9 @@ struct RawPeer {
     in.sin_family = AF_INET;
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
     in.sin_port = htons(1);
-    name.assign(reinterpret_cast<const char*>(&in), sizeof in);
+    sockaddr_storage any{};
+    std::memcpy(&any, &in, sizeof in);
+    name = encode({identity, {{Endpoint::of(any), 0, true}}});
   }
   ~RawPeer() {
     for (const int fd : fds) ::close(fd);
@@ -330,11 +344,9 @@ struct RawPeer {
     for (int i = 0; i < 100; ++i) side.look();
   }
   int connect() {
-    sockaddr_in to;
-    std::memcpy(&to, side.context.name().data(), sizeof to);
-    fds.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(fds.back(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    send(fds.back(), PacketKind::greeting, key, name.data(), name.size(), name.size());
+    fds.push_back(client_of(side));
+    const Greeting greeting{identity, name_of(side).identity, 0};
+    send(fds.back(), PacketKind::greeting, proof_of(key, PacketKind::greeting, greeting.from, greeting.to), &greeting, sizeof greeting, sizeof greeting);
     return fds.back();
   }
   /// The id of the next request that comes on any connection.
@@ -353,6 +365,7 @@ struct RawPeer {
     ADD_FAILURE() << "no request came";
     return 0;
   }
+  static constexpr std::uint64_t identity = 4711;
   Side& side;
   std::string name;
   std::vector<int> fds;

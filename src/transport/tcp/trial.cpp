@@ -1,0 +1,172 @@
+// How a context finds the address at which a peer answers: one after the other, best first, until the process that is meant says so.
+// docs/design/tcp.md
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "transport/ofi/tcp_watch.hpp"
+#include "transport/tcp/connection.hpp"
+#include "transport/tcp/context.hpp"
+
+namespace heddle::tcp {
+namespace {
+
+/// How long an address is given before the next one is tried beside it. A peer that computes answers within a second: its helper thread does.
+constexpr std::int64_t seconds_alone = 2;
+
+const char* text_of_error(int error) noexcept {
+  switch (error) {
+    case 0: return "no answer";
+    case ECONNRESET:
+    case EPIPE:
+    case EPROTO: return "something else answers there";
+    default: return std::strerror(error);
+  }
+}
+
+}  // namespace
+
+/// Tries the next address, or the ones after it where that fails at once. Where none is left and none is being tried the peer is given up,
+/// or all are tried again.
+void Context::try_next(Peer& peer) noexcept {
+  Trial& trial = *peer.trial;
+  for (;;) {
+    while (trial.next < trial.paths.size()) {
+      const std::size_t path = trial.next++;
+      const int fd = begin_connecting(trial.paths[path].to);
+      if (fd >= 0) return begin_attempt(peer, path, fd);
+      trial.errors[path] = -fd;
+    }
+    if (trial.live) return;
+    if (!std::exchange(trial.cable, false)) return give_up(peer);
+    trial.next = 0;
+  }
+}
+
+void Context::begin_attempt(Peer& peer, std::size_t path, int fd) noexcept {
+  Trial& trial = *peer.trial;
+  ++trial.live;
+  trial.errors[path] = 0;
+  trial.since = seconds_now();
+  Connection& connection = new_connection(fd);
+  connection.peer = &peer;
+  connection.phase = Connection::Phase::trying;
+  connection.path = path;
+  connection.there = trial.paths[path].to;
+  connection.own = static_cast<std::int16_t>(trial.paths[path].own);
+  greet(connection, true);
+}
+
+/// An address was tried in vain.
+void Context::end_attempt(Connection& connection, int error) noexcept {
+  end(connection);
+  while (Packet* packet = connection.head) {
+    connection.head = packet->next;
+    release(*packet);
+  }
+  connection.tail = nullptr;
+  Peer& peer = *connection.peer;
+  Trial& trial = *peer.trial;
+  --trial.live;
+  trial.errors[connection.path] = error;
+  // Not a router that says so at once: a cable, which may be back in a moment. Who waits for the peer knows for how long.
+  if ((error == EHOSTUNREACH || error == ETIMEDOUT) && seconds_now() - connection.since >= 1) trial.cable = true;
+  try_next(peer);
+}
+
+/// What waits for a peer that cannot be found fails.
+void Context::give_up(Peer& peer) noexcept {
+  Trial& trial = *peer.trial;
+  std::erase(trials_, &peer);
+  // Who is refused by all has been told so by the peer's host, if its first address is one. Who was let in and then thrown out met the peer,
+  // as it left, or a stranger.
+  peer.error = trial.errors.empty() ? EDESTADDRREQ : trial.errors[0];
+  for (const int error : trial.errors)
+    if (error == ECONNRESET || error == EPIPE) peer.error = ECONNRESET;
+  while (Packet* packet = trial.head) {
+    trial.head = packet->next;
+    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, peer.error});
+    release(*packet);
+  }
+  trial.tail = nullptr;
+  for (std::size_t slot = 0; slot < reads_under_way_.size(); ++slot)
+    if (reads_under_way_[slot].operation && reads_under_way_[slot].peer == &peer) end_read(slot, peer.error);
+}
+
+/// Ends the search: what waited for it is sent on this connection.
+void Context::take_over(Peer& peer, Connection& connection) noexcept {
+  const std::unique_ptr<Trial> trial = std::move(peer.trial);
+  std::erase(trials_, &peer);
+  std::string().swap(peer.name);
+  peer.out = &connection;
+  for (auto& other : connections_) {
+    if (other->peer != &peer || other->phase != Connection::Phase::trying) continue;
+    end(*other);
+    while (Packet* packet = other->head) {
+      other->head = packet->next;
+      release(*packet);
+    }
+    other->tail = nullptr;
+  }
+  if (!trial->head) return;
+  if (connection.head) connection.tail->next = trial->head; else connection.head = trial->head;
+  connection.tail = trial->tail;
+  if (connection.waiting) return;
+  connection.waiting = true;
+  backlog_.push_back(&connection);
+  later_ = true;  // at the end of the step at the latest
+}
+
+/// The peer that was meant answers.
+void Context::welcomed(Connection& connection) noexcept {
+  connection.phase = Connection::Phase::joined;
+  take_over(*connection.peer, connection);
+}
+
+/// Where an address is silent, the next one is tried as well.
+void Context::look_at_trials() noexcept {
+  const std::int64_t now = seconds_now();
+  if (std::exchange(looked_at_trials_, now) == now) return;
+  for (std::size_t i = trials_.size(); i-- > 0;) {  // giving up removes one
+    Trial& trial = *trials_[i]->trial;
+    if (trial.next < trial.paths.size() && now - trial.since >= seconds_alone) try_next(*trials_[i]);
+  }
+}
+
+std::string Context::way(wire::Address address) const {
+  const Peer& peer = *peers_[address];
+  const auto text = [](const Endpoint& to, int own) {
+    const std::vector<HostAddress>& host = own_host();
+    Endpoint from;
+    const bool known = own < 0 && route_of_kernel(to, from);
+    for (std::size_t i = 0; own < 0 && i < host.size(); ++i)  // without a route: the best one that this job uses
+      if (known ? host[i].address.same_address(from) : host[i].offered) own = static_cast<int>(i);
+    return text_of(to, own, host);
+  };
+  if (peer.out) return text(peer.out->there, peer.out->own);
+  if (!peer.trial) return {};
+  std::string tried;
+  for (std::size_t i = 0; i < peer.trial->paths.size(); ++i) {
+    const Path& path = peer.trial->paths[i];
+    if (i) tried += ", ";
+    tried += text(path.to, path.own);
+    if (peer.trial->paths.size() > 1) tried += std::string(" (") + text_of_error(peer.trial->errors[i]) + ")";
+  }
+  return tried;
+}
+
+wire::Address Context::find_silent(int seconds, std::string& host) noexcept {
+  for (const auto& connection : connections_) {
+    if (connection->fd < 0 || connection->phase != Connection::Phase::joined) continue;
+    ofi::ask_when_silent(connection->fd, seconds);
+    if (!ofi::is_silent(connection->fd, seconds)) continue;
+    host = connection->there.text();
+    return connection->peer->address;
+  }
+  return wire::no_address;
+}
+
+}  // namespace heddle::tcp
