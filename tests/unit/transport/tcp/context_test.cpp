@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,43 +20,11 @@
 #include <string>
 #include <vector>
 
+#include "side.hpp"
 #include "transport/tcp/packet.hpp"
 
 namespace heddle::tcp {
 namespace {
-
-constexpr std::size_t largest = 96 << 10;
-constexpr std::uint64_t key = 0x1234567890abcdef;
-
-std::vector<std::byte> pattern(std::size_t n, unsigned seed) {
-  std::vector<std::byte> bytes(n);
-  std::mt19937 random(seed);
-  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
-
-struct Side {
-  Side() {
-    std::string problem;
-    opened = context.open(largest, true, problem);
-    EXPECT_TRUE(opened) << problem;
-  }
-  /// What has happened, once.
-  void look() {
-    wire::Event events[8];
-    const int n = context.poll(events, 8);
-    for (int i = 0; i < n; ++i) {
-      if (events[i].operation->kind == wire::Operation::Kind::receive)
-        messages.emplace_back(events[i].data, events[i].data + events[i].bytes);
-      else
-        (events[i].error ? failed : done).push_back(events[i].operation);
-    }
-  }
-  Context context;
-  bool opened = false;
-  std::vector<std::vector<std::byte>> messages;
-  std::vector<wire::Operation*> done, failed;
-};
 
 class TcpContext : public testing::Test {
  protected:
@@ -69,32 +36,7 @@ class TcpContext : public testing::Test {
     set_address(loopback);
     set_key(key);
   }
-  /// Lets both look until `enough`, at most 20 s.
-  static bool until(Side& a, Side& b, const std::function<bool()>& enough) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!enough()) {
-      a.look();
-      b.look();
-      if (std::chrono::steady_clock::now() > deadline) return false;
-    }
-    return true;
-  }
 };
-
-Name name_of(const Side& side) {
-  Name name;
-  EXPECT_TRUE(decode(side.context.name(), name));
-  return name;
-}
-
-/// A socket that is connected to a context.
-int client_of(const Side& side) {
-  sockaddr_storage to;
-  const socklen_t bytes = name_of(side).addresses.at(0).address.fill(to);
-  const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), bytes), 0);
-  return fd;
-}
 
 TEST_F(TcpContext, messages_of_all_lengths_arrive_in_order) {
   Side a, b;
@@ -142,16 +84,6 @@ TEST_F(TcpContext, both_may_connect_at_once) {
     EXPECT_EQ(a.messages.back(), bytes);
     EXPECT_EQ(b.messages.back(), bytes);
   }
-}
-
-/// Sockets that this process has open.
-int open_sockets() {
-  int count = 0;
-  for (int fd = 0; fd < 1024; ++fd) {
-    struct stat about;
-    count += fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode);
-  }
-  return count;
 }
 
 TEST_F(TcpContext, of_two_connections_between_two_contexts_one_is_closed) {
