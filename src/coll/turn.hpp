@@ -20,7 +20,7 @@ namespace heddle::coll {
 class Turn {
  public:
   Turn(Comm& comm, const char* name) noexcept : comm_(comm) {
-    if (!runtime.threads) return;
+    if (!runtime.threads.load(std::memory_order_relaxed)) return;
     const void* self = this_thread();
     // Relaxed throughout: the marks guard nothing, they are only compared.
     const void* there = comm.collective_thread.load(std::memory_order_relaxed);

@@ -207,7 +207,7 @@ void fill_environment(Info& info, int argc, char** argv) noexcept {
     put_cut(info, "host", system.nodename);
     put_cut(info, "arch", system.machine);
   }
-  put_cut(info, "thread_level", thread_level_name(runtime.thread_level));
+  put_cut(info, "thread_level", thread_level_name(runtime.thread_level.load(std::memory_order_relaxed)));
   put_cut(info, "mpi_memory_alloc_kinds", memory_alloc_kinds);
 }
 

@@ -72,11 +72,11 @@ void end_job_at_early_exit(int status, void* process) noexcept {
   sys::bootstrap::abort(status & 0xff ? status : 1, text);
 }
 
-/// What the library's own thread reads, which goes on between sessions, is written only where it changes.
+/// `locks` is only written where it changes: the library's own thread, which goes on between sessions, reads it.
 void provide(int level) noexcept {
-  runtime.thread_level = level;
   const bool threads = level == MPI_THREAD_MULTIPLE;
-  if (runtime.threads != threads) runtime.threads = threads;
+  runtime.thread_level.store(level, std::memory_order_relaxed);
+  runtime.threads.store(threads, std::memory_order_relaxed);
   if (threads && !runtime.locks) runtime.locks = true;
 }
 
@@ -132,7 +132,7 @@ int start_runtime(int required) noexcept {
   if (users == 0) {
     provide(required);
     if (const int code = start_locked()) return code;
-  } else if (required > runtime.thread_level) {
+  } else if (required > runtime.thread_level.load(std::memory_order_relaxed)) {
     // Below MULTIPLE no other thread of the program is inside the library now, or it would be wrong already.
     provide(required);
   }

@@ -49,7 +49,9 @@ int open_session(Info* info, Errhandler* errhandler, Session** out) noexcept {
   }
   Session* session = pool<Session>().create();
   if (!session) return error(MPI_ERR_NO_MEM, "no memory for a session");
-  if (const int code = start_runtime(level)) {
+  // One thread at a time, or one for good, means: with what belongs to this session. Other threads may be in others meanwhile (MPI-5.0 §11.6.2,
+  // threads and the Sessions Model), so all are given what MULTIPLE gives. SINGLE says that the process has no other thread.
+  if (const int code = start_runtime(level == MPI_THREAD_SINGLE ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE)) {
     pool<Session>().destroy(session);
     return code;
   }

@@ -75,7 +75,7 @@ int Finalized(int* flag) {
 }
 
 int Query_thread(int* provided) {
-  *provided = runtime.thread_level;
+  *provided = runtime.thread_level.load(std::memory_order_relaxed);
   return MPI_SUCCESS;
 }
 

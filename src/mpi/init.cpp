@@ -15,7 +15,7 @@ int Init(int*, char***) { return init_world(default_thread_level()); }
 
 int Init_thread(int*, char***, int required, int* provided) {
   if (const int code = init_world(required)) return code;
-  *provided = runtime.thread_level;
+  *provided = runtime.thread_level.load(std::memory_order_relaxed);
   return MPI_SUCCESS;
 }
 

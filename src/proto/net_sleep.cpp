@@ -109,7 +109,7 @@ proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noe
     return proto::Slept::not_here;
 
   const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
-  if (!runtime.threads && (!shm::enabled() || runtime.local_size == 1)) {
+  if (!runtime.threads.load(std::memory_order_relaxed) && (!shm::enabled() || runtime.local_size == 1)) {
     // The helper may have served what is waited for between our looks, of which the last failed because it had the VCI.
     if (shm::header->doorbell.bell.load(std::memory_order_acquire) != ticket) return proto::Slept::woken;
     sleep_alone(sources, time);

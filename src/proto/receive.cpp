@@ -183,7 +183,7 @@ inline void expect_answer(Vci& vci, const Comm& comm) noexcept {
 
 /// Whether another thread of this process may hand the message over in the VCI itself, where looks at the ring do not see it.
 inline bool may_come_from_here(const Vci& vci, const Comm& comm, int source) noexcept {
-  if (!runtime.threads) return false;
+  if (!runtime.threads.load(std::memory_order_relaxed)) return false;
   if (source == MPI_ANY_SOURCE) return true;
   const Address from = comm.address(source);
   return from.process == runtime.self && &vci_of_lane(from.vci) == &vci;

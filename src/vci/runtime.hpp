@@ -1,21 +1,30 @@
-// What this process knows of its job and how it locks: written once when the library starts (core/runtime.hpp), read freely.
+// What this process knows of its job and how it locks: written when the library starts (core/runtime.hpp), read freely.
 #pragma once
 
 #include <mpi.h>
 #include <pthread.h>
 
+#include <atomic>
+
 #include "transport/address.hpp"
 
 namespace heddle {
 
-/// What is known once the job is known. Written once by `start_runtime`, read freely.
+/// What is known once the job is known. Written by `start_runtime`: once, but for the level of thread support, which later sessions may raise
+/// (and the first of a new life may lower).
 struct Runtime {
   int rank = 0, size = 1;          ///< in MPI_COMM_WORLD
   int local_rank = 0, local_size = 1;
   int appnum = MPI_UNDEFINED, universe_size = MPI_UNDEFINED;  ///< MPI_UNDEFINED: the launcher does not say
-  int thread_level = MPI_THREAD_SINGLE;  ///< provided
-  bool threads = false;            ///< MPI_THREAD_MULTIPLE
-  bool locks = false;              ///< VCIs are locked: with `threads`, or when the library has a thread of its own
+  std::atomic<int> thread_level{MPI_THREAD_SINGLE};  ///< provided. Relaxed: any thread may ask at any time, and nothing else is read through it
+  /// MPI_THREAD_MULTIPLE: threads of the program may be inside the library together, and wake each other. Relaxed. Threads of the program are
+  /// ordered behind the call that raised the level by the program itself. The network's helper is not, and may see the old value: then it does
+  /// not ring (leave_work). That harms nobody, because a thread that it ought to ring has announced its sleep after the level was raised, with
+  /// the barrier that makes announcements seen (Waiter::announce), and this with them.
+  std::atomic<bool> threads{false};
+  /// VCIs are locked: with `threads`, or when the library has a thread of its own. No atomic, for it never changes while two threads are inside:
+  /// it becomes true before the helper starts (net::meet) and stays so, or by a session while the program has one thread at most in the library.
+  bool locks = false;
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
 };

@@ -104,7 +104,7 @@ void wake_all_sleepers() noexcept;
 /// If a thread sleeps that looks after the VCI (the guard above all), it wakes up for it, because the caller may make no further MPI call
 /// for long. Not for what a step itself leaves: whoever made that come has rung, or is waiting.
 inline void leave_work(const Vci& vci) noexcept {
-  if (runtime.threads && !vci.stepping) detail::rouse(vci);
+  if (runtime.threads.load(std::memory_order_relaxed) && !vci.stepping) detail::rouse(vci);
 }
 
 /// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say.
