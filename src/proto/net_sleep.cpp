@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "proto/net_state.hpp"
 #include "transport/shm/doorbell.hpp"
@@ -12,20 +13,19 @@
 namespace heddle::net {
 namespace {
 
-/// Kept from sleep to sleep: whoever is woken has no time to give memory back.
-thread_local std::vector<pollfd> descriptors;
-
-/// What the network has for the sleeper to wait on.
+/// What the network has for the sleeper to wait on. On the stack: who is woken has no time to give memory back, and what a thread keeps for
+/// itself is gone when destructors of global objects sleep here.
 struct Sources {
-  std::vector<pollfd>& fds = descriptors;
+  pollfd fds[std::size(heddle::detail::pool_table) + 1];  ///< of each VCI, and a socket that is rung
+  nfds_t count = 0;
   bool with_epoll = false;  ///< the last of `fds`
   bool awake = false;       ///< there is something to do now, or somebody at work
   bool silent = false;      ///< of some network no descriptor tells
+
+  void add(int fd) noexcept { fds[count++] = {fd, POLLIN, 0}; }
 };
 
-Sources sources_of(const Vci* only) noexcept {
-  Sources found;
-  found.fds.clear();
+void find_sources(const Vci* only, Sources& found) noexcept {
   for_each_vci([&](Vci& vci) {
     Net* net = vci.net.load(std::memory_order_acquire);
     if (!net) return;
@@ -39,20 +39,19 @@ Sources sources_of(const Vci* only) noexcept {
     } else if (!net->context.may_sleep()) {
       found.awake = true;
     } else if (!only || only == &vci) {
-      found.fds.push_back({net->context.wait_fd(), POLLIN, 0});
+      found.add(net->context.wait_fd());
       found.with_epoll = net->context.waits_with_epoll();
     }
   });
-  return found;
 }
 
 /// For a process in which nobody rings but the helper.
 void sleep_alone(Sources& sources, const timespec& limit) noexcept {
   // One queue less between the socket and us, where there is but one.
   epoll_event event;
-  const bool one = sources.fds.size() == 1 && sources.with_epoll;
-  if (one && (epoll_pwait2(sources.fds[0].fd, &event, 1, &limit, nullptr) >= 0 || errno != ENOSYS)) return;
-  ppoll(sources.fds.data(), sources.fds.size(), &limit, nullptr);
+  const bool one = sources.count == 1 && sources.with_epoll;
+  if (one && (epoll_pwait2(sources.fds[0].fd, &event, 1, &limit, nullptr) >= 0 || errno == EINTR)) return;
+  ppoll(sources.fds, sources.count, &limit, nullptr);  // also where a sandbox refuses what it does not know
 }
 
 /// Says that a thread sleeps at the network for a VCI (nullptr: for all), from when it is made until it goes.
@@ -97,7 +96,8 @@ class AtNetwork {
 }  // namespace
 
 proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noexcept {
-  Sources sources = sources_of(only);
+  Sources sources;
+  find_sources(only, sources);
   const bool unreachable = shm::header->doorbell.unreachable.load(std::memory_order_relaxed);
   if (sources.awake)
     limit = 0;
@@ -105,7 +105,7 @@ proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noe
     limit = std::min(limit, 500'000L);
   else if (unreachable)
     limit = std::min(limit, 1'000'000L);
-  if (sources.awake || sources.silent || unreachable || sources.fds.empty() || !(guard || only))
+  if (sources.awake || sources.silent || unreachable || !sources.count || !(guard || only))
     return proto::Slept::not_here;
 
   const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
@@ -117,10 +117,10 @@ proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noe
   }
   const AtNetwork here(only);
   if (here.taken()) return proto::Slept::not_here;
-  sources.fds.push_back({here.bell(), POLLIN, 0});
+  sources.add(here.bell());
   if (here.rung_since(ticket)) return proto::Slept::woken;
-  const int found = ppoll(sources.fds.data(), sources.fds.size(), &time, nullptr);
-  if (sources.fds.back().revents) shm::drain_bell(here.bell());
+  const int found = ppoll(sources.fds, sources.count, &time, nullptr);
+  if (sources.fds[sources.count - 1].revents) shm::drain_bell(here.bell());
   return found > 0 ? proto::Slept::woken : proto::Slept::in_vain;
 }
 
