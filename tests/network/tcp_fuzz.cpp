@@ -31,6 +31,7 @@ enum class Step : std::uint8_t {
   stall,     ///< line
   close,     ///< line, reset
   look,      ///< times
+  welcome,   ///< line, what is wrong with it
   count
 };
 
@@ -65,8 +66,9 @@ class Play {
  public:
   Play(const std::uint8_t* data, std::size_t size) : in_{data, data + size}, other_(1 + in_.byte() % 16) {
     other_.register_region(1000);
-    names_ = {Stranger::listener_name(0), Stranger::listener_name(1), name_of(2, place_of(loopback + 1, 1)),
-              name_of(~std::uint64_t{1}, place_of(loopback + 1, 65'535)), std::string(other_.context.name())};
+    names_ = {Stranger::listener_name(0), Stranger::listener_name(1), name_of(2, {place_of(loopback + 1, 1)}),
+              name_of(~std::uint64_t{1}, {place_of(loopback + 1, 65'535)}), Stranger::searched_name(0), Stranger::searched_name(1),
+              name_of(6, {place_of(loopback + 1, 1), place_of(loopback + 2, 1)}), std::string(other_.context.name())};
   }
 
   void run() {
@@ -127,7 +129,7 @@ class Play {
     Line& line = other_.connect();
     if (how & 1) return;  // says nothing yet
     const std::uint64_t from = identity_of(names_[who % names_.size()]);
-    other_.greet(line, from, how & 2 ? job ^ in_.byte() : job);
+    other_.greet(line, from, how & 2 ? job ^ in_.byte() : job, how & 8);
     if (!(how & 4)) other_.send(line, ~std::size_t{0});
     other_.settle();
   }
@@ -187,6 +189,11 @@ class Play {
         other_.send(line, bytes);
         unsettled_ = &line;
         if (in_.byte() % 2) settle();
+        break;
+      }
+      case Step::welcome: {
+        const std::uint8_t fault = in_.byte();
+        if (line.meant) other_.welcome(line, fault % 8 == 1 ? job + 1 : job);
         break;
       }
       case Step::stall:
@@ -253,7 +260,7 @@ List join(std::initializer_list<List> parts) {
 }
 
 std::vector<List> seeds() {
-  const List hello{of(Step::connect), 2, 0}, high{of(Step::connect), 3, 0}, silent{of(Step::connect), 2, 1};
+  const List hello{of(Step::connect), 2, 0}, high{of(Step::connect), 3, 0}, silent{of(Step::connect), 2, 1}, asks{of(Step::connect), 2, 8};
   const auto send = [](std::uint8_t line) { return List{of(Step::send), line, everything, wait}; };
   const auto send_some = [](std::uint8_t line, std::uint8_t n) { return List{of(Step::send), line, 1, small_size(n), wait}; };
   const auto messages = [](std::uint8_t line, std::uint8_t size, std::uint8_t n) { return List{of(Step::message), line, size, n}; };
@@ -280,6 +287,15 @@ std::vector<List> seeds() {
       join({{of(Step::post), 0, greatest, of(Step::connect), 0, 0, of(Step::post), 0, 7, 3, of(Step::close), 0, 0, of(Step::read), 0, thousands, 5}}),
       join({{of(Step::post), 1, greatest, of(Step::connect), 1, 0, of(Step::post), 1, 7, 3, of(Step::read), 1, thousands, 5, of(Step::reply), 1, 0, 0}, send(1)}),
       join({silent, {of(Step::rubbish), 0, 16}, List(16, 1), send(0)}),
+      join({asks, messages(0, small_size(9), 3), send(0), {of(Step::post), 2, greatest}}),
+      join({asks, asks, messages(1, small_size(9), 3), send(1), {of(Step::close), 0, 1, of(Step::post), 2, greatest}}),
+      join({asks, {of(Step::rubbish), 0, 16}, List(16, 9), send(0)}),
+      join({{of(Step::post), 4, greatest, of(Step::welcome), 0, 0}, send(0), {of(Step::read), 4, thousands, 5, of(Step::reply), 0, 0, 0}, send(0)}),
+      join({{of(Step::read), 5, thousands, 90, of(Step::post), 5, 7, 3, of(Step::welcome), 0, 0}, send_some(0, 7), send(0), reply, send(0)}),
+      join({{of(Step::post), 4, greatest, of(Step::welcome), 0, 1}, send(0), {of(Step::post), 4, 7, 3}}),
+      join({{of(Step::post), 5, greatest, of(Step::connect), 5, 0, of(Step::welcome), 0, 0}, send(0), {of(Step::post), 5, 7, 3}, messages(1, greatest, 3), send(1)}),
+      join({{of(Step::post), 4, greatest, of(Step::connect), 4, 8}, messages(1, greatest, 3), {of(Step::welcome), 0, 0}, send(0), send(1), {of(Step::post), 4, 7, 3}}),
+      join({{of(Step::post), 4, greatest, of(Step::close), 0, 0, of(Step::read), 6, greatest}}),
       join({hello, {of(Step::packet), 0, 1, 1, 1, 0, small_size(5), 0, small_size(30)}, send(0)}),
       join({hello, messages(0, small_size(9), 3), {of(Step::damage), 0, small_size(6), 0}, send(0)}),
   };

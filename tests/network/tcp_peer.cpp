@@ -34,11 +34,24 @@ const std::vector<int>& Stranger::listeners() {
   return both;
 }
 
-std::string Stranger::listener_name(int i) {
+static sockaddr_storage place_of_listener(int i) {
   sockaddr_storage place{};
   socklen_t bytes = sizeof place;
-  getsockname(listeners()[static_cast<std::size_t>(i)], reinterpret_cast<sockaddr*>(&place), &bytes);
-  return name_of(i ? ~std::uint64_t{0} : 1, place);
+  getsockname(Stranger::listeners()[static_cast<std::size_t>(i)], reinterpret_cast<sockaddr*>(&place), &bytes);
+  return place;
+}
+
+std::string Stranger::listener_name(int i) { return name_of(i ? ~std::uint64_t{0} : 1, {place_of_listener(i)}); }
+
+std::string Stranger::searched_name(int i) {
+  const sockaddr_storage place = place_of_listener(i);
+  return name_of(i ? ~std::uint64_t{4} : 4, {place_of(loopback + 1, tcp::Endpoint::of(place).port), place});
+}
+
+bool Stranger::listens(std::uint64_t peer) {
+  for (const int i : {0, 1})
+    if (peer == identity_of(listener_name(i)) || peer == identity_of(searched_name(i))) return true;
+  return false;
 }
 
 Line& Stranger::connect() {
@@ -87,7 +100,7 @@ void Stranger::send(Line& line, std::size_t bytes) {
   line.pending.erase(line.pending.begin(), line.pending.begin() + static_cast<std::ptrdiff_t>(bytes));
   if (at < read) line.pending.clear();
   if (read < bytes || line.bad) line.over = true;
-  if (line.bad && line.peer) trouble(line.peer);
+  if (line.bad && (line.peer || line.meant)) trouble(line.peer ? line.peer : line.meant);
 }
 
 void Stranger::post_read(const std::string& peer, std::size_t bytes) {
@@ -160,6 +173,7 @@ void Stranger::shut(Line& line, bool reset) {
   }
   line.over = true;
   if (line.peer && !polite) trouble(line.peer);
+  if (!line.peer && line.meant) trouble(line.meant);
 }
 
 void Stranger::look() {
@@ -229,15 +243,14 @@ int Stranger::listen_at(int from, int to) {
 }
 
 Posted& Stranger::post(wire::Operation::Kind kind, std::uint64_t peer, std::size_t bytes) {
-  const bool listens = peer == identity_of(listener_name(0)) || peer == identity_of(listener_name(1));
-  if (!lines_of(peer) && !listens) trouble(peer);  // nobody is there
+  if (!lines_of(peer) && !listens(peer)) trouble(peer);  // nobody is there
   posted.push_back(std::make_unique<Posted>());
   Posted& one = *posted.back();
   one.operation.kind = kind;
   one.peer = peer;
   one.number = posted.size();
   one.bytes = bytes;
-  may_connect_ = may_connect_ || listens;
+  may_connect_ = may_connect_ || listens(peer);
   return one;
 }
 
@@ -255,7 +268,6 @@ void Stranger::accept_lines() {
     bytes = sizeof line.here;
     getsockname(fd, reinterpret_cast<sockaddr*>(&line.here), &bytes);
     line.ours = true;
-    line.peer = identity_of(listener_name(i));
   }
 }
 
@@ -310,6 +322,7 @@ bool Stranger::at_rest() {
   if (::poll(&waits, 1, 0)) return false;
   for (auto& line : lines) {
     if (line->fd < 0 || line->ended) continue;
+    if (line->ours && !line->greeted_us && !line->stalled && inside_of(*line) >= 0) return false;
     const int fd = inside_of(*line);
     if (fd < 0) {
       if (!line->accepted && is_established(line->fd)) return false;
@@ -333,9 +346,13 @@ bool Stranger::nothing_is_missing() {
 
 bool Stranger::is_reachable(std::uint64_t peer) const {
   if (is_troubled(peer)) return false;
-  for (const auto& line : lines)
+  bool joined = false, looked_for = false;
+  for (const auto& line : lines) {
     if (line->peer == peer && line->stalled) return false;
-  return true;
+    joined = joined || (line->peer == peer && !line->ended);
+    looked_for = looked_for || (line->meant == peer && !line->peer && !line->ended);
+  }
+  return joined || !looked_for;
 }
 
 const char* Stranger::why_not() {

@@ -59,9 +59,11 @@ inline sockaddr_storage place_of(std::uint32_t address, std::uint16_t port) {
   in.sin_port = htons(port);
   return place;
 }
-/// The name of a peer with one address.
-inline std::string name_of(std::uint64_t identity, const sockaddr_storage& place) {
-  return tcp::encode({identity, {{tcp::Endpoint::of(place), 0, true}}});
+/// The name of a peer with one address, or with several.
+inline std::string name_of(std::uint64_t identity, const std::vector<sockaddr_storage>& places) {
+  tcp::Name name{identity, {}};
+  for (const sockaddr_storage& place : places) name.addresses.push_back({tcp::Endpoint::of(place), 0, true});
+  return tcp::encode(name);
 }
 inline std::uint64_t identity_of(std::string_view name) {
   tcp::Name read;
@@ -116,7 +118,9 @@ struct Line {
   bool over = false;               ///< nothing more is sent here
   bool closing = false;            ///< its end was announced
   bool ours = false;               ///< the context has connected
-  std::uint64_t peer = 0;          ///< its identity; 0: has not greeted
+  std::uint64_t peer = 0;          ///< its identity; 0: has not greeted, or nothing has followed a welcome
+  std::uint64_t greeter = 0;       ///< who has greeted and asked for a welcome, which decides by sending more
+  std::uint64_t meant = 0;         ///< whom the context looks for here, until it is welcomed
   // How far the protocol was read in what was sent.
   std::byte head[sizeof(tcp::PacketHead)]{};
   std::size_t have = 0, left = 0, pad = 0;
@@ -124,7 +128,7 @@ struct Line {
   Posted* reply = nullptr;
   // What came.
   std::vector<std::byte> in;
-  bool greeted_us = false, ended = false;
+  bool greeted_us = false, welcomed_us = false, ended = false;
   bool silent = false;             ///< the context has announced that no more comes
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
@@ -141,6 +145,9 @@ class Stranger {
   /// Two places where a context can connect to; the first has a lesser, the second a greater identity than any context.
   static const std::vector<int>& listeners();
   static std::string listener_name(int i);
+  /// Peers with two addresses, at the first of which nobody listens; the second one is that of a listener.
+  static std::string searched_name(int i);
+  [[nodiscard]] static bool listens(std::uint64_t peer);
 
   Line& connect();
 
@@ -148,13 +155,18 @@ class Stranger {
   void add(Line& line, tcp::PacketKind kind, std::uint64_t id, const void* body, std::size_t bytes, std::uint32_t said, std::uint16_t version);
   void add(Line& line, tcp::PacketKind kind, std::uint64_t id, const void* body, std::size_t bytes);
   /// \param key the job's, or another
-  void greet(Line& line, std::uint64_t from, std::uint64_t key = job) {
-    const tcp::Greeting greeting{from, identity_of(context.name()), 0};
+  void greet(Line& line, std::uint64_t from, std::uint64_t key = job, bool asks_for_welcome = false) {
+    const tcp::Greeting greeting{from, identity_of(context.name()), asks_for_welcome};
     add(line, tcp::PacketKind::greeting, tcp::proof_of(key, tcp::PacketKind::greeting, greeting.from, greeting.to), &greeting, sizeof greeting);
   }
 
   /// Sends up to `bytes` of what is pending. What it does is to be awaited by `settle` before anything is done elsewhere.
   void send(Line& line, std::size_t bytes);
+
+  /// The answer to a context that looks for somebody. \param key the job's, or another
+  void welcome(Line& line, std::uint64_t key = job) {
+    add(line, tcp::PacketKind::welcome, tcp::proof_of(key, tcp::PacketKind::welcome, line.meant, identity_of(context.name())), nullptr, 0);
+  }
 
   // The context's side.
   void post_read(const std::string& peer, std::size_t bytes);

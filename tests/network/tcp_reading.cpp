@@ -18,6 +18,7 @@ std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes)
       if (line.have < sizeof line.head) return done;
       tcp::PacketHead head;
       std::memcpy(&head, line.head, sizeof head);
+      if (line.greeter && !line.peer) line.peer = line.greeter;  // it uses this connection
       if (is_unclear(line, head)) return done - n;
       line.bad = !is_good(line, head);
       if (line.bad) continue;
@@ -61,6 +62,9 @@ bool Stranger::is_unclear(const Line& line, const tcp::PacketHead& head) {
 
 bool Stranger::is_good(const Line& line, const tcp::PacketHead& head) {
   if (head.version != tcp::packet_version) return false;
+  if (line.meant && !line.peer)
+    return head.kind == tcp::PacketKind::welcome && head.bytes == 0 &&
+           head.id == tcp::proof_of(job, tcp::PacketKind::welcome, line.meant, identity_of(context.name()));
   if (!line.peer) return head.kind == tcp::PacketKind::greeting && head.bytes == sizeof(tcp::Greeting);
   switch (head.kind) {
     case tcp::PacketKind::message: return head.bytes <= largest;
@@ -92,9 +96,11 @@ void Stranger::end_packet(Line& line) {
       tcp::Greeting greeting;
       std::memcpy(&greeting, line.body.data(), sizeof greeting);
       line.bad = greeting.to != identity_of(context.name()) || head.id != tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to);
-      if (!line.bad) line.peer = greeting.from;
+      if (line.bad) break;
+      (greeting.asks_for_welcome ? line.greeter : line.peer) = greeting.from;
       break;
     }
+    case tcp::PacketKind::welcome: line.peer = line.meant; break;
     case tcp::PacketKind::message: expected_.push_back(line.body); break;
     case tcp::PacketKind::refusal: read_of(line, head.id)->refused = true; break;
     case tcp::PacketKind::request: {
@@ -157,11 +163,20 @@ void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* bo
     tcp::Greeting greeting;
     must(head.kind == tcp::PacketKind::greeting && head.bytes == sizeof greeting, "the context does not greet");
     std::memcpy(&greeting, body, sizeof greeting);
-    must(greeting.from == identity_of(context.name()) && greeting.to == line.peer && !greeting.asks_for_welcome &&
+    const bool searched = greeting.to == identity_of(searched_name(0)) || greeting.to == identity_of(searched_name(1));
+    must(greeting.from == identity_of(context.name()) && listens(greeting.to) && greeting.asks_for_welcome == searched &&
              head.id == tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to), "the context greets as somebody else, or somebody else");
     line.greeted_us = true;
+    (searched ? line.meant : line.peer) = greeting.to;
     return;
   }
+  if (line.greeter && !line.welcomed_us) {
+    must(head.kind == tcp::PacketKind::welcome && head.bytes == 0 &&
+             head.id == tcp::proof_of(job, tcp::PacketKind::welcome, identity_of(context.name()), line.greeter), "the context does not welcome who asks for it");
+    line.welcomed_us = true;
+    return;
+  }
+  must(line.peer, "the context sends before it knows to whom");
   switch (head.kind) {
     case tcp::PacketKind::message: {
       std::size_t number = 0;
@@ -215,7 +230,9 @@ void Stranger::verify() {
     // Of a peer in trouble the context may close what else there is of it.
     // And who has not greeted for a minute, in a process that was stopped meanwhile, is sent away.
     const bool late = !line->peer && std::chrono::steady_clock::now() - line->since > std::chrono::seconds(30);
-    must(line->over || late || (line->peer && is_troubled(line->peer)), "a good connection is closed");
+    // A search ends when the peer has come by itself.
+    const bool found = line->meant && !line->peer && lines_of(line->meant);
+    must(line->over || late || found || (line->peer && is_troubled(line->peer)) || (line->meant && is_troubled(line->meant)), "a good connection is closed");
     if (line->reply) line->reply->landing = nullptr;
     line->reply = nullptr;
     line->over = line->ended = true;
