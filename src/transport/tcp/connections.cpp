@@ -331,7 +331,9 @@ void Context::listen_on(bool wanted) noexcept {
 
 void Context::accept_all() noexcept {
   send_strangers_away(seconds_to_greet);
-  // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here.
+  // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here. Least of all who has heard of
+  // them and never sleeps.
+  std::erase_if(heard_, [](Connection* c) { return c->fd < 0 && !(c->heard = false); });
   std::erase_if(connections_, [](const auto& c) {
     return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting && !c->heard;
   });

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -250,6 +251,24 @@ TEST_F(TcpContext, what_does_not_begin_with_the_jobs_key_is_thrown_out_and_hands
   a.context.send(a.context.insert(b.context.name()), bytes.data(), bytes.size(), nullptr, operation);
   ASSERT_TRUE(until(a, b, [&] { return b.messages.size() == 1; }));
   EXPECT_EQ(b.messages[0], bytes);
+}
+
+TEST_F(TcpContext, strangers_leave_no_memory_behind_where_nobody_ever_sleeps) {
+  Side side;
+  const auto visits = [&](int n) {
+    for (int i = 0; i < n; ++i) {
+      const int client = client_of(side);
+      ASSERT_EQ(::send(client, "GET / HTTP/1.1\r\nHost: somebody else's\r\n\r\n", 40, MSG_NOSIGNAL), 40);
+      pollfd out{client, POLLIN, 0};
+      for (int looks = 0; looks < 10'000'000 && ::poll(&out, 1, 0) == 0; ++looks) side.look();
+      ASSERT_NE(out.revents, 0);
+      ::close(client);
+    }
+  };
+  visits(100);
+  const std::size_t before = mallinfo2().uordblks;
+  visits(1000);
+  EXPECT_LT(mallinfo2().uordblks, before + 32'000);
 }
 
 /// A peer in the hands of a test: connections that carry what it likes.
