@@ -49,6 +49,8 @@ inline bool reaches(ProcessIndex process) noexcept {
   return detail::active && process != runtime.self && !(shm::enabled() && is_local(process));
 }
 
+/// Sends a small message at once and without a request; false, where it waits for others to leave with, or is none to be copied.
+bool try_send(VciGuard& guard, Address to, const proto::RecordHead& head, const std::byte* bytes, std::size_t n) noexcept;
 /// Starts a send whose fields are filled in. Completes it when its bytes are copied and on their way.
 void send(VciGuard& guard, Request& send, Address to) noexcept;
 /// Sends a record with a small payload, in order behind what was sent before.

@@ -219,11 +219,15 @@ bool flush_link(VciGuard& guard, Link& link) noexcept {
   return posted;
 }
 
+/// The first write since this VCI last made progress goes at once; what follows it waits for more, until the thread looks for anything
+/// (every wait, test and probe does), the frame is full, or the helper comes by.
+static bool leaves_at_once(const Link& link) noexcept {
+  return !link.net->in_step && (link.epoch != link.net->epoch || !gather.value());
+}
+
 bool send_appended(VciGuard& guard, Link& link) noexcept {
   Net& net = *link.net;
-  // The first write since this VCI last made progress goes at once; what follows it waits for more, until the thread looks for anything
-  // (every wait, test and probe does), the frame is full, or the helper comes by.
-  if (!net.in_step && (link.epoch != net.epoch || !gather.value())) {
+  if (leaves_at_once(link)) {
     link.epoch = net.epoch;
     flush_link(guard, link);
     return true;
@@ -234,6 +238,14 @@ bool send_appended(VciGuard& guard, Link& link) noexcept {
     wake_helper_to_flush();
   }
   return false;
+}
+
+bool try_send(VciGuard& guard, Address to, const proto::RecordHead& head, const std::byte* bytes, std::size_t n) noexcept {
+  Link& link = link_to(net_of(guard.vci()), to.process, to.vci);
+  if (n > copy_limit || n > proto::limits.net_eager || link.sent - link.acked > window || !leaves_at_once(link)) return false;
+  std::byte* const at = append(guard, link, head, n);
+  if (n) std::memcpy(at, bytes, n);
+  return send_appended(guard, link);
 }
 
 void push(VciGuard& guard, ProcessIndex process, unsigned lane, const proto::RecordHead& head, const void* payload,

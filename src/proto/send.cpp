@@ -164,6 +164,15 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   return true;
 }
 
+/// The same through the network. The VCI of `lane` is held.
+inline bool try_send_far(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, Address to, ContextId context, int tag,
+                         const Comm& comm, unsigned lane, SendMode mode) noexcept {
+  if (mode == SendMode::synchronous || !type.contiguous || !net::reaches(to.process)) return false;
+  const RecordHead head{context, comm.rank, tag, RecordKind::eager, static_cast<std::uint16_t>(lane)};
+  return net::try_send(guard, to, head, static_cast<const std::byte*>(buffer) + type.true_lb,
+                       static_cast<std::size_t>(count) * static_cast<std::size_t>(type.size));
+}
+
 /// A message to the own process on a plain communicator. Out of line, so that the path to another process keeps its
 /// registers.
 template <Space space, SendMode mode>
@@ -179,6 +188,9 @@ template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_slowly(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
                                        Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
+  if (try_send_far(guard, buffer, count, type, {comm.peers->process(dest), comm.vci, 0}, comm.outbox | static_cast<ContextId>(space), tag, comm,
+                   comm.vci, mode))
+    return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 
@@ -208,6 +220,7 @@ template <Space space, SendMode mode>
   if (try_send(buffer, count, type, to.process, to.vci, context, tag, comm, lane, mode)) [[likely]]
     return &completed_send;
   VciGuard guard(vci);
+  if (try_send_far(guard, buffer, count, type, to, context, tag, comm, lane, mode)) return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 

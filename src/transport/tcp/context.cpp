@@ -276,16 +276,14 @@ static std::size_t missing(const Connection& connection) noexcept {
 
 /// Receives what the socket has, at most what there is room for. True if anything came.
 bool Context::receive(Connection& connection) noexcept {
-  if (!connection.buffer) {
+  std::byte* buffer = connection.buffer;
+  if (!buffer) {
     if (free_buffers_.empty()) {
-      auto* buffer = static_cast<std::byte*>(std::aligned_alloc(4096, (buffer_bytes_ + 4095) & ~std::size_t{4095}));
+      buffer = static_cast<std::byte*>(std::aligned_alloc(4096, (buffer_bytes_ + 4095) & ~std::size_t{4095}));
       if (!buffer) sys::fatal("no memory to receive from the network");
       free_buffers_.push_back(buffer);
     }
-    connection.buffer = free_buffers_.back();
-    free_buffers_.pop_back();
-    connection.begin = connection.end = 0;
-    touched_.push_back(&connection);
+    buffer = free_buffers_.back();  // lent if anything comes
   }
   std::byte padding_room[8];
   iovec parts[3];
@@ -295,7 +293,7 @@ bool Context::receive(Connection& connection) noexcept {
   // What was asked for by `read` is received where it belongs, so little of it is to come here first.
   std::size_t room = buffer_bytes_ - connection.end;
   if (connection.peer && connection.peer->reads) room = std::min(room, beside_reads + missing(connection));
-  if (room) parts[count++] = {connection.buffer + connection.end, room};
+  if (room) parts[count++] = {buffer + connection.end, room};
   if (!count) return false;
   msghdr message{};
   message.msg_iov = parts;
@@ -306,6 +304,11 @@ bool Context::receive(Connection& connection) noexcept {
     if (got == 0 && part_with(connection)) return false;
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) break_off(connection, got ? errno : ECONNRESET);
     return false;
+  }
+  if (!connection.buffer) {
+    connection.buffer = buffer;
+    free_buffers_.pop_back();
+    touched_.push_back(&connection);
   }
   if (!connection.heard) {
     connection.heard = true;
