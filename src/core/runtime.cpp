@@ -47,11 +47,16 @@ void abort_through_launcher(int exit_code, const char*) noexcept {
 /// may be in that session already while another has yet to leave the one before, and messages must not be lost between.
 /// Holds the id of the process that has it, so that the exit of a forked child leaves the parent's alone. 0: not up.
 pid_t communicating = 0;  // guarded by life_mutex
+bool late = false;        ///< exit() has come to `stop_at_exit` before MPI was finalized. Guarded by life_mutex
 
 void stop_at_exit() noexcept {
   // Held: another thread starts or stops MPI while this one calls exit(), or this one does and a signal handler of its called exit().
   const std::unique_lock lock(life_mutex, std::try_to_lock);
-  if (!lock || users > 0 || communicating != getpid()) return;  // without MPI_Finalize: other threads may still be at it
+  if (!lock || communicating != getpid()) return;
+  if (users > 0) {  // other threads may still be at it, or a global object finalizes as it is destroyed
+    late = true;
+    return;
+  }
   proto::stop_communication();
   communicating = 0;
 }
@@ -61,16 +66,29 @@ void report_mistakes_of_job(const sys::Bootstrap& job) noexcept {
   if (job.rank == 0 || job.appnum > 0) sys::report_mistakes(job.rank == 0);
 }
 
+int exit_status = 0;            ///< what exit() was called with
+std::atomic<pid_t> exiting{0};  ///< the process that has called it, after MPI_Init
+
+void note_exit(int status, void* process) noexcept {
+  if (reinterpret_cast<std::intptr_t>(process) != getpid()) return;  // a forked child, which has no part in the job
+  exit_status = status;
+  exiting.store(getpid(), std::memory_order_release);  // pairs with end_job_at_early_exit
+}
+
 /// A process that calls exit() between MPI_Init and MPI_Finalize leaves others that wait for it. Our mpiexec notices and says so; Slurm takes
 /// a zero for success and lets the others wait for ever, and Hydra kills them and reports success. What has ended by a signal or `_exit`
 /// does not come here.
-void end_job_at_early_exit(int status, void* process) noexcept {
+void end_job_at_early_exit() noexcept {
   const sys::Bootstrap& job = the_job();
-  if (!is_running() || reinterpret_cast<std::intptr_t>(process) != getpid() || job.singleton || job.job_fd >= 0) return;
+  if (exiting.load(std::memory_order_acquire) != getpid() || !is_running() || job.singleton || job.job_fd >= 0) return;
   char text[100];
-  std::snprintf(text, sizeof text, "it has called exit(%d) without MPI_Finalize", status);
-  sys::bootstrap::abort(status & 0xff ? status : 1, text);
+  std::snprintf(text, sizeof text, "it has called exit(%d) without MPI_Finalize", exit_status);
+  sys::bootstrap::abort(exit_status & 0xff ? exit_status : 1, text);
 }
+
+/// Handlers run in reverse: the one that a library registers as it is loaded, before the program begins, comes after those of the program and
+/// the destructors of its global objects, either of which may finalize. (Loaded later, it comes before those that were there already.)
+[[gnu::constructor]] void watch_for_early_exit() noexcept { std::atexit(end_job_at_early_exit); }
 
 /// `locks` is only written where it changes: the library's own thread, which goes on between sessions, reads it.
 void provide(int level) noexcept {
@@ -105,7 +123,7 @@ int start_locked() noexcept {
   if (!communicating) {
     if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
     communicating = getpid();
-    [[maybe_unused]] static const int registered = std::atexit(stop_at_exit) | on_exit(end_job_at_early_exit, reinterpret_cast<void*>(std::intptr_t{getpid()}));
+    [[maybe_unused]] static const int registered = std::atexit(stop_at_exit) | on_exit(note_exit, reinterpret_cast<void*>(std::intptr_t{getpid()}));
   }
   return MPI_SUCCESS;
 }
@@ -145,6 +163,7 @@ int stop_runtime() noexcept {
   std::lock_guard lock(life_mutex);
   const int code = users == 1 ? stop_locked() : MPI_SUCCESS;
   --users;
+  if (!users && late) std::atexit(stop_at_exit);  // comes next
   running.store(users, std::memory_order_release);
   return code;
 }

@@ -2,8 +2,9 @@
 // timeout: 60
 // env: HEDDLE_SPIN_US=0 HEDDLE_SHM=0
 // endpoints: none (it is about the end of a process)
-// Programs leave MPI_Finalize, and messages before it, to the destructor of a global object. What the library keeps for a thread that
-// sleeps is not that thread's memory then: objects of the thread (thread_local) are destroyed before global ones.
+// Programs leave MPI_Finalize, and messages before it, to the destructor of a global object. For one that was there before MPI_Init it comes
+// after the exit handlers that MPI_Init registers, under a launcher that is not ours too; and after what a thread keeps (thread_local), with
+// which nothing may be done any more where a thread sleeps.
 #include <array>
 #include <memory>
 
