@@ -37,6 +37,13 @@ bool share_a_network(const Endpoint& a, const Endpoint& b, unsigned prefix) noex
   return true;
 }
 
+void best_first(std::vector<Path>& paths) {
+  std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
+    const auto key = [](const Path& path) { return std::tuple(path.standing, ~path.megabits, !path.direct, !path.to.is_v4()); };
+    return key(a) < key(b);
+  });
+}
+
 }  // namespace
 
 Endpoint Endpoint::of(const sockaddr_storage& address) noexcept {
@@ -174,11 +181,41 @@ std::vector<Path> paths_to(const Name& peer, const std::vector<HostAddress>& hos
     }
     paths.push_back(path);
   }
-  std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
-    const auto key = [](const Path& path) { return std::tuple(path.standing, ~path.megabits, !path.direct, !path.to.is_v4()); };
-    return key(a) < key(b);
-  });
+  best_first(paths);
   return paths;
+}
+
+Experience::Own& Experience::of(int own) {
+  const auto index = static_cast<std::size_t>(own);
+  if (own_.size() <= index) own_.resize(index + 1);
+  return own_[index];
+}
+
+void Experience::sort(std::vector<Path>& paths) {
+  constexpr std::size_t hosts_that_tell = 2;
+  const std::lock_guard hold(mutex_);
+  for (Path& path : paths) {
+    if (path.own < 0 || path.standing > Standing::failed) continue;
+    const Own& own = of(path.own);
+    const bool seen = std::any_of(own.failed.begin(), own.failed.end(), [&](const Endpoint& one) { return one.same_address(path.to); });
+    if (seen || (!own.alive && own.failed.size() >= hosts_that_tell)) path.standing = Standing::failed;
+  }
+  best_first(paths);
+}
+
+void Experience::learn(const std::vector<Path>& failed, const Path& found) {
+  const std::lock_guard hold(mutex_);
+  if (found.own >= 0) {
+    Own& own = of(found.own);
+    own.alive = true;
+    std::erase_if(own.failed, [&](const Endpoint& one) { return one.same_address(found.to); });
+  }
+  for (const Path& path : failed) {
+    if (path.own < 0 || path.standing == Standing::own) continue;
+    Own& own = of(path.own);
+    if (std::any_of(own.failed.begin(), own.failed.end(), [&](const Endpoint& one) { return one.same_address(path.to); })) continue;
+    own.failed.push_back(path.to);
+  }
 }
 
 std::string text_of(const Endpoint& to, int own, const std::vector<HostAddress>& host) {
@@ -193,6 +230,7 @@ std::string reason_of(const Path& path) {
     case Standing::no_route: return "no route";
     case Standing::no_link: return "no link";
     case Standing::elsewhere: return "leaves over an address that this job does not use";
+    case Standing::failed: return "has led nowhere before";
     case Standing::good: break;
   }
   return (path.megabits ? std::to_string(path.megabits) + " Mb/s" : std::string("speed not known")) + (path.direct ? ", the same network" : ", through a router");

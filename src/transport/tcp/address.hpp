@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,7 @@ std::size_t most_offered(const std::vector<HostAddress>& host) noexcept;
 enum class Standing : std::uint8_t {
   good,
   elsewhere,  ///< leaves over an address that is not offered: not on HEDDLE_NET
+  failed,     ///< it has led nowhere before (Experience)
   no_link,    ///< at one of the ends
   own,        ///< the address is one of this host, so the peer is here, or the address is that of a bridge on both hosts
   no_route,
@@ -84,6 +86,26 @@ bool route_of_kernel(const Endpoint& to, Endpoint& from) noexcept;
 
 /// The ways to a peer in the order in which they are tried: by standing, then the fastest, those without a router, IPv4, as the peer names them.
 std::vector<Path> paths_to(const Name& peer, const std::vector<HostAddress>& host, Route route);
+
+/// What the searches of this process have shown, so that not each of them waits for the same dead network again: an address of a peer's host
+/// that was passed over in favour of another one comes last from then on; and so do all that are reached from an address of this host which has
+/// led nowhere, to two hosts at least. One that was reached once counts as alive. Thread-safe.
+class Experience {
+ public:
+  /// Puts the ways that have failed behind the others.
+  void sort(std::vector<Path>& paths);
+  /// A search has ended with `found`, and the ones before it have led nowhere.
+  void learn(const std::vector<Path>& failed, const Path& found);
+
+ private:
+  struct Own {  ///< of an address of this host
+    bool alive = false;
+    std::vector<Endpoint> failed;  ///< addresses of others, without the port. No more of them than hosts that are reached otherwise
+  };
+  Own& of(int own);
+  std::mutex mutex_;
+  std::vector<Own> own_;  ///< by index of the HostAddress
+};
 
 /// "eth1 10.44.0.1 to 10.44.0.2".
 std::string text_of(const Endpoint& to, int own, const std::vector<HostAddress>& host);

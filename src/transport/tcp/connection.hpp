@@ -29,6 +29,8 @@ inline std::int64_t seconds_now() noexcept {
 std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to) noexcept;
 /// The addresses of this host. They change only before the first `Context::open`.
 const std::vector<HostAddress>& own_host() noexcept;
+/// What has been learnt about them.
+Experience& experience() noexcept;
 
 inline constexpr std::uint32_t no_region = ~std::uint32_t{0};
 
@@ -111,6 +113,8 @@ struct Connection {
   std::size_t landing_left = 0, landing_read = 0, skip = 0;
 };
 
+struct Connection;
+
 /// The search for the address at which a peer answers. What is sent to it waits meanwhile.
 struct Trial {
   std::vector<Path> paths;      ///< best first
@@ -119,6 +123,7 @@ struct Trial {
   std::size_t live = 0;         ///< being tried
   std::int64_t since = 0;       ///< when the last one was begun; seconds of CLOCK_MONOTONIC
   bool cable = false;           ///< one failed as where a cable is out: it may be back in a moment
+  Connection* found = nullptr;  ///< where the peer has answered; the search ends with this look
   Packet *head = nullptr, *tail = nullptr;
 };
 

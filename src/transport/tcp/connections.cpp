@@ -272,6 +272,7 @@ bool Context::connect(Peer& peer) noexcept {
   if (!decode(peer.name, name)) name.addresses.clear();  // known by its greeting alone, and its connection is gone
   auto trial = std::make_unique<Trial>();
   trial->paths = paths_to(name, host, route_of_kernel);
+  experience().sort(trial->paths);
   trial->errors.assign(trial->paths.size(), 0);
   if (trial->paths.size() != 1) {
     peer.trial = std::move(trial);

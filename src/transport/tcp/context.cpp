@@ -338,6 +338,10 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     std::byte* const body = at + sizeof head;
     const std::size_t whole = sizeof head + head.bytes + padding(head.bytes);
     if (connection.phase == Connection::Phase::greeted) join(connection, peer_of(connection.from));  // it has chosen this connection
+    if (connection.phase == Connection::Phase::trying && connection.peer->trial->found) {  // more after the welcome
+      end_searches();
+      if (connection.fd < 0) return false;
+    }
     const bool first = connection.phase == Connection::Phase::nameless, answer_due = connection.phase == Connection::Phase::trying;
     bool good = head.version == packet_version && first == (head.kind == PacketKind::greeting) && answer_due == (head.kind == PacketKind::welcome);
     switch (head.kind) {
@@ -472,6 +476,7 @@ int Context::poll(wire::Event* events, int n) noexcept {
     events[found++] = done_.front();
     done_.pop_front();
   }
+  if (found_) end_searches();
   if (later_) push_all();
   return found;
 }

@@ -86,6 +86,7 @@ class Context final : public wire::Context {
   void take_over(Peer& peer, Connection& connection) noexcept;
   void look_at_trials() noexcept;
   void welcomed(Connection& connection) noexcept;
+  void end_searches() noexcept;
   void join(Connection& connection, Peer& peer) noexcept;
   bool connect_again(Connection& connection, int error) noexcept;
   void watch(Connection& connection) noexcept;
@@ -123,6 +124,7 @@ class Context final : public wire::Context {
   std::unordered_map<std::uint64_t, Peer*> by_identity_;
   std::vector<Peer*> trials_;           ///< peers that are being looked for
   std::int64_t looked_at_trials_ = 0;   ///< second in which they were looked at last
+  bool found_ = false;                  ///< some of them have answered
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t living_ = 0;              ///< of these
   std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying

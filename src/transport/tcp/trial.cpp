@@ -1,6 +1,8 @@
 // How a context finds the address at which a peer answers: one after the other, best first, until the process that is meant says so.
 // docs/design/tcp.md
-#include <sys/epoll.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +18,25 @@ namespace {
 
 /// How long an address is given before the next one is tried beside it. A peer that computes answers within a second: its helper thread does.
 constexpr std::int64_t seconds_alone = 2;
+
+}  // namespace
+
+Experience& experience() noexcept {
+  static Experience& one = *new Experience;  // never destroyed: contexts may outlive static destructors
+  return one;
+}
+
+namespace {
+
+/// Whether nothing comes back from an address, in contrast to one where somebody else is, or nobody listens.
+bool is_unreachable(int error) noexcept { return error == EHOSTUNREACH || error == ETIMEDOUT || error == EHOSTDOWN || error == ENETUNREACH; }
+
+/// Whether the other end's kernel has answered.
+bool is_connected(int fd) noexcept {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state != TCP_SYN_SENT;
+}
 
 const char* text_of_error(int error) noexcept {
   switch (error) {
@@ -71,6 +92,7 @@ void Context::end_attempt(Connection& connection, int error) noexcept {
   Peer& peer = *connection.peer;
   Trial& trial = *peer.trial;
   --trial.live;
+  if (trial.found == &connection) trial.found = nullptr;
   trial.errors[connection.path] = error;
   // Not a router that says so at once: a cable, which may be back in a moment. Who waits for the peer knows for how long.
   if ((error == EHOSTUNREACH || error == ETIMEDOUT) && seconds_now() - connection.since >= 1) trial.cable = true;
@@ -103,7 +125,7 @@ void Context::take_over(Peer& peer, Connection& connection) noexcept {
   std::string().swap(peer.name);
   peer.out = &connection;
   for (auto& other : connections_) {
-    if (other->peer != &peer || other->phase != Connection::Phase::trying) continue;
+    if (other->fd < 0 || other->peer != &peer || other->phase != Connection::Phase::trying) continue;
     end(*other);
     while (Packet* packet = other->head) {
       other->head = packet->next;
@@ -114,16 +136,38 @@ void Context::take_over(Peer& peer, Connection& connection) noexcept {
   if (!trial->head) return;
   if (connection.head) connection.tail->next = trial->head; else connection.head = trial->head;
   connection.tail = trial->tail;
+  later_ = true;  // it leaves at the end of the step
   if (connection.waiting) return;
   connection.waiting = true;
   backlog_.push_back(&connection);
-  later_ = true;  // at the end of the step at the latest
 }
 
-/// The peer that was meant answers.
+/// The peer that was meant answers. Where it was merely slow it may have been tried at another address too, and answers there as well: the best of
+/// these is used.
 void Context::welcomed(Connection& connection) noexcept {
-  connection.phase = Connection::Phase::joined;
-  take_over(*connection.peer, connection);
+  Connection*& found = connection.peer->trial->found;
+  if (!found || connection.path < found->path) found = &connection;
+  found_ = true;
+}
+
+/// Ends the searches that have found somebody.
+void Context::end_searches() noexcept {
+  found_ = false;
+  for (std::size_t i = trials_.size(); i-- > 0;) {  // it goes from the list
+    Peer& peer = *trials_[i];
+    const Trial& trial = *peer.trial;
+    Connection* const found = trial.found;
+    if (!found) continue;
+    std::vector<Path> failed;
+    for (std::size_t path = 0; path < found->path; ++path)
+      if (is_unreachable(trial.errors[path])) failed.push_back(trial.paths[path]);
+    for (const auto& other : connections_)
+      if (other->fd >= 0 && other->peer == &peer && other->phase == Connection::Phase::trying && other->path < found->path && !is_connected(other->fd))
+        failed.push_back(trial.paths[other->path]);
+    experience().learn(failed, trial.paths[found->path]);
+    found->phase = Connection::Phase::joined;
+    take_over(peer, *found);
+  }
 }
 
 /// Where an address is silent, the next one is tried as well.

@@ -103,6 +103,35 @@ TEST(TcpAddress, ipv4_comes_first_among_equals_and_then_the_order_of_the_peer) {
             (Texts{"10.1.0.3", "10.1.0.2", "fd00::2"}));
 }
 
+TEST(TcpAddress, where_a_search_was_in_vain_the_next_one_comes_last) {
+  routes() = {{"10.1.0.", "10.1.0.1"}, {"10.2.0.", "10.2.0.1"}};
+  const std::vector<HostAddress> host = {own("10.1.0.1", 24, 1000), own("10.2.0.1", 24, 100)};
+  Experience experience;
+  const auto ways = [&](const std::string& number) {
+    auto paths = paths_to({1, {offer("10.1.0." + number, 1000), offer("10.2.0." + number, 1000)}}, host, route);
+    experience.sort(paths);
+    return paths;
+  };
+  const auto first = [&](const std::string& number) { return ways(number)[0].to.text(); };
+  const auto fails = [&](const std::string& number) {
+    auto paths = ways(number);
+    std::sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.own < b.own; });
+    experience.learn({paths[0]}, paths[1]);
+  };
+  EXPECT_EQ(first("7"), "10.1.0.7");
+  fails("7");
+  EXPECT_EQ(first("7"), "10.2.0.7") << "to the same host";
+  EXPECT_EQ(first("8"), "10.1.0.8") << "one host may be at fault itself";
+  fails("7");
+  EXPECT_EQ(first("8"), "10.1.0.8") << "one host may have many ranks";
+  fails("8");
+  EXPECT_EQ(first("9"), "10.2.0.9") << "two are not";
+  EXPECT_EQ(reason_of(ways("9")[1]), "has led nowhere before");
+  experience.learn({}, ways("9")[1]);
+  EXPECT_EQ(first("9"), "10.1.0.9") << "it works after all";
+  EXPECT_EQ(first("8"), "10.2.0.8");
+}
+
 TEST(TcpAddress, a_name_arrives_as_it_was_sent) {
   Name name{0x123456789abcdef0, {offer("10.1.0.2", 1000), offer("fd00:9::7", 400'000, false), offer("192.168.255.1", 0)}}, read;
   ASSERT_TRUE(decode(encode(name), read));

@@ -199,6 +199,19 @@ TEST_F(TcpTrial, messages_and_reads_that_wait_for_the_search_are_served_in_order
   for (const auto& room : rooms) EXPECT_EQ(room, memory);
 }
 
+TEST_F(TcpTrial, a_peer_that_is_slow_to_answer_is_used_at_its_best_address_all_the_same) {
+  set_host({own(5), own(6)});
+  a = std::make_unique<Side>();
+  b = std::make_unique<Side>();
+  send_to(std::string(b->context.name()));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(4);  // twice as long as one address is tried alone
+  while (std::chrono::steady_clock::now() < end) a->look(), usleep(1000);
+  const int before = open_sockets();
+  EXPECT_TRUE(arrives());
+  EXPECT_EQ(a->context.way(a->context.insert(b->context.name())), "lo 127.0.0.5 to 127.0.0.5");
+  EXPECT_TRUE(until(*a, *b, [&] { return open_sockets() == before; })) << "one of two connections goes, and one has another end now";
+}
+
 TEST_F(TcpTrial, two_that_look_for_each_other_end_with_one_connection) {
   for (int round = 0; round < 30; ++round) {
     const int before = open_sockets();
