@@ -95,14 +95,14 @@ class AtNetwork {
 
 }  // namespace
 
-proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long& limit) noexcept {
+proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long nap, long& limit) noexcept {
   Sources sources;
   find_sources(only, sources);
   const bool unreachable = shm::header->doorbell.unreachable.load(std::memory_order_relaxed);
   if (sources.awake)
     limit = 0;
   else if (sources.silent)
-    limit = std::min(limit, 500'000L);
+    limit = std::min(limit, nap);
   else if (unreachable)
     limit = std::min(limit, 1'000'000L);
   if (sources.awake || sources.silent || unreachable || !sources.count || !(guard || only))

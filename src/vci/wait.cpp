@@ -73,6 +73,8 @@ thread_local Patience patience;
 constexpr std::int64_t lost_core = 500'000, memory_of_contention = 100'000'000;  ///< nanoseconds between two looks; after the last such time
 thread_local std::int64_t contended_until = 0;
 
+constexpr long longest_nap = 8'000'000;  ///< nanoseconds
+
 /// Counts its thread from the first long wait to the thread's end.
 struct KnownWaiter {
   KnownWaiter() noexcept { add(1); }
@@ -183,7 +185,10 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   // Before the sleep, not after it: whoever is woken is waited for.
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
   Vci* const only = guard_ && !calm_ ? nullptr : vci;
-  const proto::Slept slept = proto::sleep_on_network(guard_, only, ticket, limit);
+  const proto::Slept slept = proto::sleep_on_network(guard_, only, ticket, nap_, limit);
+  // An eighth more each time: what comes then is late by an eighth of the time that was waited, or 4 ms, and a thread that waits for seconds looks
+  // a hundred times in each and not two thousand.
+  if (limit == nap_ && nap_ < longest_nap) nap_ += nap_ / 8;
   if (slept == proto::Slept::not_here && limit)
     sync::futex_wait_bits(shm::header->doorbell.bell, ticket, only ? shm::doorbell_bits(only->index) : shm::all_doorbell_bits, limit);
   return slept == proto::Slept::woken || shm::header->doorbell.bell.load(std::memory_order_relaxed) != ticket;

@@ -61,6 +61,7 @@ class Waiter {
 
   const WaitSubject& subject_;
   unsigned idle_ = 0;
+  long nap_ = 500'000;    ///< nanoseconds of the next sleep where the network wakes nobody
   bool guard_ = false;  ///< in the last sleep this thread was the guard
   bool calm_ = false;   ///< the next sleep as the guard is a short one that only the own VCI ends
   bool slept_ = false;
