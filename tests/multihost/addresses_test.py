@@ -97,6 +97,11 @@ class Addresses(unittest.TestCase):
         self.on_host(1, "ip route add default via 10.2.0.254")
         self.names("10.1.0.1", "10.2.0.1")
         self.works()
+        self.network({0: "10.44.0.1/24", 1: "10.44.0.2/24"})
+        tried = json.loads(self.hosts.run(0, [HEDDLE, "info", "network", "--json", "--to", "10.2.0.1,10.44.0.2"])[1])["tried"]
+        self.assertEqual([one["way"] for one in tried], ["eth3 10.44.0.1 to 10.44.0.2", "eth1 10.1.0.1 to 10.2.0.1"])
+        self.assertRegex(tried[0]["why"], "the same network$")
+        self.assertRegex(tried[1]["why"], "through a router$")
 
     def test_a_bridge_with_the_same_address_on_every_host_is_not_taken_for_the_way_to_another(self):
         self.make(2)

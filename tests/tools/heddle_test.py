@@ -60,6 +60,12 @@ class Heddle(TreeTest):
         asked = json.loads(run(HEDDLE, "info", "network", "--json", env={"HEDDLE_NET": "127.0.0.0/8"})[0])
         self.assertEqual(asked["chosen"]["address"], "127.0.0.1")
 
+    def test_the_network_page_says_in_which_order_a_hosts_addresses_are_tried(self):
+        lines = run(HEDDLE, "info", "network", "--to", "127.0.0.9", "--to", "127.0.0.1", env={"HEDDLE_NET": "127.0.0.0/8"})[0].splitlines()
+        tried = [line.split() for line in lines if " to 127." in line]
+        self.assertEqual([words[:4] for words in tried], [["lo", "127.0.0.1", "to", "127.0.0.9"], ["lo", "127.0.0.1", "to", "127.0.0.1"]])
+        self.assertIn("names are not resolved", run(HEDDLE, "info", "network", "--to", "node7", status=1)[1])
+
     def test_a_network_that_is_not_there_is_an_error_that_names_the_variable(self):
         errors = run(HEDDLE, "info", "network", env={"HEDDLE_NET": "240.1.2.0/24"}, status=1)[1]
         self.assertIn("HEDDLE_NET=240.1.2.0/24", errors)

@@ -147,15 +147,18 @@ int main(int argc, char** argv) {
 
   InfoOptions options;
   bool json = false, markdown = false, one_host = false;
+  std::vector<std::string> to;
   CLI::App* command = app.add_subcommand("info", "Version, machine, transports, and every parameter with its value");
   command->add_option("pattern", options.pattern, "Show only the parameters whose name contains this; `network`: what leads to other hosts");
-  command->add_flag("--one-host", one_host, "With `network`: as for a job on this host alone");
+  CLI::Option* alone = command->add_flag("--one-host", one_host, "With `network`: as for a job on this host alone");
+  command->add_option("--to", to, "With `network`: addresses of another host (`hostname -I` there); in which order they are tried from here")
+      ->delimiter(',')->excludes(alone);
   command->add_option("--library", options.library, "Ask this libmpi_abi.so.1 instead of our own");
   CLI::Option* as_json = command->add_flag("--json", json, "As JSON");
   command->add_flag("--markdown", markdown, "The parameters as docs/params.md")->excludes(as_json);
 
   CLI11_PARSE(app, argc, argv);
-  if (options.pattern == "network") return print_network(one_host, json);
+  if (options.pattern == "network") return print_network(one_host, json, to);
   options.form = json ? Form::json : markdown ? Form::markdown : Form::text;
   return info(options);
 }

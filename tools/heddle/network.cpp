@@ -2,22 +2,49 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "sys/mistakes.hpp"
+#include "transport/host_address.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/library.hpp"
 
 namespace heddle::tool {
+namespace {
 
-int print_network(bool one_host, bool json) {
+/// The ways to a host with these addresses. Its interfaces are taken to be as fast as ours. False: one of them is none.
+bool find_paths(const std::vector<std::string>& to, const wire::Network& network, std::vector<tcp::Path>& paths) {
+  tcp::Name name;
+  for (const std::string& text : to) {
+    const std::string bytes = address_bytes(text);
+    if (bytes.empty()) {
+      fmt::print(stderr, "heddle info network: \"{}\" is no address; names are not resolved here\n", text);
+      return false;
+    }
+    tcp::OfferedAddress one;
+    if (bytes.size() == 4) one.address.bytes[10] = one.address.bytes[11] = 0xff;
+    std::copy(bytes.begin(), bytes.end(), one.address.bytes.end() - static_cast<std::ptrdiff_t>(bytes.size()));
+    one.megabits = std::numeric_limits<std::uint32_t>::max();
+    name.addresses.push_back(one);
+  }
+  paths = tcp::paths_to(name, network.host, tcp::route_of_kernel);
+  return true;
+}
+
+}  // namespace
+
+int print_network(bool one_host, bool json, const std::vector<std::string>& to) {
   sys::report_mistakes(false);
   wire::Network network;
   std::vector<ofi::Offered> offered;
   std::string problem;
   const bool found = wire::choose(one_host, network, &offered, problem);
   const ofi::Choice& choice = network.choice;
+  std::vector<tcp::Path> paths;
+  if (found && !to.empty() && !find_paths(to, network, paths)) return 1;
   std::string ignored;
   const ofi::Library* library = ofi::load(ignored);
   const std::string version = library ? fmt::format("{}.{}", FI_MAJOR(library->version()), FI_MINOR(library->version())) : "";
@@ -30,6 +57,8 @@ int print_network(bool one_host, bool json) {
                                 {"verdict", one.verdict}});
     if (found) out["chosen"] = {{"provider", choice.provider}, {"interface", choice.interface}, {"address", choice.address}, {"why", choice.why}};
     else out["problem"] = problem;
+    for (const tcp::Path& path : paths)
+      out["tried"].push_back({{"way", tcp::text_of(path.to, path.own, network.host)}, {"to", path.to.text()}, {"why", tcp::reason_of(path)}});
     fmt::print("{}\n", out.dump(2));
     return found ? 0 : 1;
   }
@@ -43,6 +72,10 @@ int print_network(bool one_host, bool json) {
     for (const ofi::Offered& one : offered)
       fmt::print("{:<20}{:<14}{:<28}{:<12}{}\n", one.provider, one.interface, one.address, one.megabits ? fmt::to_string(one.megabits) : "", one.verdict);
   }
+  if (choice.info && !to.empty()) fmt::print("\n{} finds the way to other hosts by itself.\n", choice.provider);
+  if (!choice.info && !paths.empty()) fmt::print("\nA rank of a host with these addresses is looked for in this order, until it answers:\n");
+  for (const tcp::Path& path : paths)
+    if (!choice.info) fmt::print("  {:<56}{}\n", tcp::text_of(path.to, path.own, network.host), tcp::reason_of(path));
   fmt::print(
       "\nThis is for a job {}. HEDDLE_OFI_PROVIDER and HEDDLE_NET choose others; HEDDLE_OFI_LIBRARY another libfabric.\n",
       one_host ? "on this host alone (HEDDLE_SHM=0)" : "on several hosts; --one-host shows it for one");

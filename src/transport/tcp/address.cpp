@@ -166,7 +166,11 @@ std::vector<Path> paths_to(const Name& peer, const std::vector<HostAddress>& hos
       continue;
     }
     Endpoint from;
-    if (peer.addresses.size() > 1 && !route(offered.address, from)) {  // where there is no choice, nothing needs to be known
+    if (!route) {
+      paths.push_back(path);
+      continue;
+    }
+    if (!route(offered.address, from)) {
       path.standing = Standing::no_route;
       paths.push_back(path);
       continue;

@@ -85,6 +85,7 @@ using Route = bool (*)(const Endpoint& to, Endpoint& from) noexcept;
 bool route_of_kernel(const Endpoint& to, Endpoint& from) noexcept;
 
 /// The ways to a peer in the order in which they are tried: by standing, then the fastest, those without a router, IPv4, as the peer names them.
+/// \param route may be null where there is no choice
 std::vector<Path> paths_to(const Name& peer, const std::vector<HostAddress>& host, Route route);
 
 /// What the searches of this process have shown, so that not each of them waits for the same dead network again: an address of a peer's host

@@ -271,7 +271,7 @@ bool Context::connect(Peer& peer) noexcept {
   Name name;
   if (!decode(peer.name, name)) name.addresses.clear();  // known by its greeting alone, and its connection is gone
   auto trial = std::make_unique<Trial>();
-  trial->paths = paths_to(name, host, route_of_kernel);
+  trial->paths = paths_to(name, host, name.addresses.size() > 1 ? route_of_kernel : nullptr);
   experience().sort(trial->paths);
   trial->errors.assign(trial->paths.size(), 0);
   if (trial->paths.size() != 1) {
