@@ -29,8 +29,10 @@ class Job:
         self.process = hosts.start(0, [*command, *exported, *options, "-n", 4, EXCHANGE, *str(seconds).split()],
                                    env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER), **settings}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        line = engines.read_line(self.process).decode()
-        assert line == "running\n", line + self.process.stdout.read().decode(errors="replace")
+        self.before = ""  # engines may bring what another rank says afterwards sooner
+        while (line := engines.read_line(self.process).decode(errors="replace")) != "running\n":
+            assert line, self.before
+            self.before += line
 
     def end(self):
         """Exit code and output, or a failure when the job hangs."""
@@ -39,7 +41,7 @@ class Job:
         except subprocess.TimeoutExpired as late:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise AssertionError("the job hangs\n" + self.process.communicate()[0].decode(errors="replace")) from late
-        return self.process.returncode, text
+        return self.process.returncode, self.before + text
 
 
 class Faults(unittest.TestCase):
@@ -78,6 +80,22 @@ class Faults(unittest.TestCase):
         time.sleep(5)  # who connects is told that there is no such host after three
         self.hosts.join(1)
         self.assertEqual(job.end(), (0, "done\n"))
+
+    def test_a_cable_cut_before_MPI_Init_ends_the_job_where_a_time_is_set_for_its_start(self):
+        go = os.path.join(self.hosts.folder, "go")
+        waits = f"echo up; while [ ! -e {go} ]; do sleep 0.05; done; exec {EXCHANGE} 1"
+        job = self.hosts.start(0, [*engines.command("hydra", self.hosts, 2), "-n", 4, "sh", "-c", waits], env={"HEDDLE_START_TIMEOUT": "3"},
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(lambda: (os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None, job.communicate()))
+        for _ in range(4):
+            self.assertEqual(job.stdout.readline(), b"up\n")
+        self.hosts.cut(1)
+        open(go, "w", encoding="ascii").close()
+        text = job.communicate(timeout=NOTICED)[0].decode(errors="replace")
+        self.assertNotEqual(job.returncode, 0, text)
+        self.assertRegex(text, r"rank 0 has waited for 3 s \(HEDDLE_START_TIMEOUT\) for the job's other ranks: not all 4 have come to MPI_Init")
+        self.nothing_runs_on(0)
+        self.nothing_runs_on(1)
 
     def test_a_cable_cut_for_good_ends_the_job_with_a_message_that_names_the_peer(self):
         job = Job(self.hosts, 1000)

@@ -17,6 +17,7 @@ for reason in (why_not(), engines.why_not(ENGINE)):
         print("skipped:", reason)
         sys.exit(77)
 CLIENT = os.path.join(engines.BUILD, "tests/launch/launch_client")
+EXCHANGE = os.path.join(engines.BUILD, "tests/multihost/multihost_exchange")
 KIND = {"hydra": "pmi1", "prte": "pmix", "slurm": "pmi2"}[ENGINE]
 
 
@@ -100,6 +101,14 @@ class Start(unittest.TestCase):
         open(go, "w", encoding="ascii").close()
         text = job.communicate(timeout=60)[0].decode(errors="replace")
         self.assertEqual(job.returncode, 0, text)
+
+    def test_a_rank_that_does_not_come_ends_the_others_wait_where_a_time_is_set(self):
+        hosts, settings = self.hosts(2)
+        late = '[ "${PMI_RANK:-$PMIX_RANK}" != 3 ] || exec sleep 1000; exec "$0" 1'
+        command = engines.command(ENGINE, hosts, 2) + (["-x", "HEDDLE_START_TIMEOUT"] if ENGINE == "prte" else [])
+        code, text = hosts.run(0, [*command, "-n", 4, "sh", "-c", late, EXCHANGE], env={**settings, "HEDDLE_START_TIMEOUT": "2"})
+        self.assertNotEqual(code, 0, text)
+        self.assertRegex(text, r"rank [02] has waited for 2 s \(HEDDLE_START_TIMEOUT\) for the job's other ranks: not all 4 have come")
 
     @unittest.skipIf(ENGINE != "prte", "PMIx fetches from the server on the other host")
     def test_a_server_that_does_not_answer_is_an_error_and_no_hang(self):

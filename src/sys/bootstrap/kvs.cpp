@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sys/bootstrap/encoding.hpp"
+#include "sys/bootstrap/patience.hpp"
 #include "sys/bootstrap/pmi1_wire.hpp"
 
 namespace heddle::sys::bootstrap {
@@ -23,6 +24,7 @@ std::optional<int> number_in_environment(const char* name) {
 }
 
 bool KvsBackend::find_local_ranks(Bootstrap& job, const std::optional<std::string>& text, std::string& error) {
+  size_ = job.size;
   const auto claimed_rank = number_in_environment("MPI_LOCALRANKID");
   const auto claimed_size = number_in_environment("MPI_LOCALNRANKS");
   if (!text || !job.mapping.parse(*text)) {
@@ -36,6 +38,7 @@ bool KvsBackend::find_local_ranks(Bootstrap& job, const std::optional<std::strin
   const auto here = std::find(local.begin(), local.end(), job.rank);
   job.local_rank = static_cast<int>(here - local.begin());
   job.local_size = static_cast<int>(local.size());
+  speaks_ = speaks_in_fences(job);
   if (claimed_size && claimed_rank && *claimed_size != job.local_size) {
     error = "the launcher contradicts itself: PMI_process_mapping=" + text.value_or("(none)") + " puts " +
             std::to_string(job.local_size) +
@@ -72,13 +75,17 @@ std::string KvsBackend::key_of(int rank, std::string_view key) const {
   return "h" + std::to_string(rank) + "-" + std::string(key);
 }
 
-// A value travels in parts: the first under the key itself, as `PARTS.text`, the others under `key.1`, `key.2`, …
+bool KvsBackend::await_others(int fd, std::string& error) const {
+  return Patience(rank_, size_, speaks_).await_input(fd, error);
+}
+
 bool KvsBackend::lost(int fd, std::string& error) const {
   error = "rank " + std::to_string(rank_) + ": the launcher closed the connection (PMI_FD=" + std::to_string(fd) +
           "); it has died or is ending the job";
   return false;
 }
 
+// A value travels in parts: the first under the key itself, as `PARTS.text`, the others under `key.1`, `key.2`, …
 bool KvsBackend::put(std::string_view key, std::string_view value, std::string& error) {
   const std::string name = key_of(rank_, key);
   if (name.size() + longest_part_suffix > key_limit_) {

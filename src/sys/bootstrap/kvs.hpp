@@ -28,10 +28,14 @@ class KvsBackend : public Backend {
   /// read, by an exchange of host names, the only thing at start whose cost grows with the number of ranks.
   bool find_local_ranks(Bootstrap& job, const std::optional<std::string>& mapping_text, std::string& error);
 
+  /// Waits in a fence for the answer over the connection `fd`. False: long enough.
+  bool await_others(int fd, std::string& error) const;
+
   /// False, with what an error over the connection `fd` to the launcher means.
   bool lost(int fd, std::string& error) const;
 
-  int rank_ = -1;
+  int rank_ = -1, size_ = 0;
+  bool speaks_ = true;  ///< in a fence that takes long (Patience)
   std::size_t key_limit_ = 63;
   std::size_t value_limit_ = 255;
 

@@ -19,6 +19,7 @@
 #include "sys/bootstrap/encoding.hpp"
 #include "sys/bootstrap/job_id.hpp"
 #include "sys/bootstrap/kvs.hpp"
+#include "sys/bootstrap/patience.hpp"
 #include "sys/bootstrap/pmi1_wire.hpp"
 
 namespace heddle::sys::bootstrap {
@@ -84,6 +85,8 @@ class Pmi1 final : public KvsBackend {
 
   /// Sends `line` and reads the answer, which must be `cmd=expected …`.
   bool ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error);
+  /// Its second half.
+  bool hear(std::string_view line, std::string_view expected, std::string& reply, std::string& error);
   bool put_raw(std::string_view key, std::string_view value, std::string& error) override;
   bool get_raw(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) override;
   bool inherited_only(std::string& error) const;
@@ -106,7 +109,11 @@ bool Pmi1::inherited_only(std::string& error) const {
 }
 
 bool Pmi1::ask(std::string_view line, std::string_view expected, std::string& reply, std::string& error) {
-  if (!wire_.send_line(line) || !wire_.read_line(reply)) return lost(fd_, error);
+  return wire_.send_line(line) ? hear(line, expected, reply, error) : lost(fd_, error);
+}
+
+bool Pmi1::hear(std::string_view line, std::string_view expected, std::string& reply, std::string& error) {
+  if (!wire_.read_line(reply)) return lost(fd_, error);
   if (wire_value(reply, "cmd") == expected) return true;
   error = "rank " + std::to_string(rank_) + ": the launcher answered \"" + reply.substr(0, 200) + "\" to \"" +
           std::string(line.substr(0, line.find('\n'))).substr(0, 200) + "\": it does not speak PMI-1";
@@ -173,6 +180,8 @@ bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
   job.local_rank = number("lrank", job.rank);
   job.local_size = number("lsize", job.size);
   job.mapping.assign(std::vector<int>(1, 0));  // one node; the pattern of one rank repeats for all
+  size_ = job.size;
+  speaks_ = speaks_in_fences(job);
   const int memory = number("fd", -1);
   if (memory >= 0) {
     // Without it this process would look for its peers elsewhere than they do.
@@ -240,7 +249,8 @@ bool Pmi1::get_raw(int, std::string_view key, std::optional<std::string>& value,
 
 bool Pmi1::fence(std::string& error) {
   std::string reply;
-  return ask("cmd=barrier_in\n", "barrier_out", reply, error);
+  if (!wire_.send_line("cmd=barrier_in\n")) return lost(fd_, error);
+  return await_others(fd_, error) && hear("cmd=barrier_in\n", "barrier_out", reply, error);
 }
 
 bool Pmi1::publish(std::string_view service, std::string_view port, std::string& error) {

@@ -19,6 +19,8 @@
 namespace heddle::sys::bootstrap {
 namespace {
 
+constexpr std::string_view fence_command = "kvs-fence";
+
 class Pmi2 final : public KvsBackend {
  public:
   bool start(Bootstrap& job, std::string& error) override;
@@ -52,7 +54,9 @@ class Pmi2 final : public KvsBackend {
 
 bool Pmi2::ask(std::string_view name, std::string_view fields, std::string& reply, std::string& error) {
   const std::string command = "cmd=" + std::string(name) + ";" + std::string(fields);
-  if (!wire_.send(command) || !wire_.receive(reply)) return lost(fd_, error);
+  if (!wire_.send(command)) return lost(fd_, error);
+  if (name == fence_command && !await_others(fd_, error)) return false;
+  if (!wire_.receive(reply)) return lost(fd_, error);
   if (pmi2_value(reply, "cmd") == std::string(name) + "-response") return true;
   error = "rank " + std::to_string(rank_) + ": the launcher answered \"" + reply.substr(0, 200) + "\" to \"" +
           command.substr(0, 200) + "\": it does not speak PMI-2; HEDDLE_PMI=pmi1 may help";
@@ -144,7 +148,7 @@ bool Pmi2::get_raw(int rank, std::string_view key, std::optional<std::string>& v
 
 bool Pmi2::fence(std::string& error) {
   std::string reply;
-  return ask("kvs-fence", "", reply, error) && succeeded(reply, "the fence failed", error);
+  return ask(fence_command, "", reply, error) && succeeded(reply, "the fence failed", error);
 }
 
 bool Pmi2::publish(std::string_view service, std::string_view port, std::string& error) {

@@ -15,6 +15,7 @@
 
 #include "sys/bootstrap/backend.hpp"
 #include "sys/bootstrap/job_id.hpp"
+#include "sys/bootstrap/patience.hpp"
 #include "sys/bootstrap/pmi1_wire.hpp"
 #include "sys/bootstrap/pmix_library.hpp"
 #include "sys/params.hpp"
@@ -69,6 +70,7 @@ struct Answer {
     answer.complete = true;
     answer.here.notify_one();
   }
+  static void ended(pmix_status_t status, void* shared) { arrived(status, nullptr, shared); }
 };
 
 pmix_info_t range_of_session() {
@@ -111,6 +113,8 @@ class Pmix final : public Backend {
   /// Says what failed and how, in the library's words and ours.
   bool failed(const char* what, pmix_status_t status, std::string& error) const;
   std::optional<unsigned> number(std::uint32_t rank, const char* key);
+  /// A fence over all processes, without the values.
+  bool meet(const char* what, std::string& error);
   pmix_status_t ask(const pmix_proc_t& whose, const std::string& name, std::optional<std::string>& puts);
   bool find_local_ranks(Bootstrap& job, std::string& error);
 
@@ -276,15 +280,26 @@ bool Pmix::fence(std::string& error) {
   if (status != PMIX_SUCCESS) return failed("sending values to the server", status, error);
   unsaid_.clear();
   // Without PMIX_COLLECT_DATA: values stay where they are until somebody asks for them.
-  status = library_.fence(nullptr, 0, nullptr, 0);
-  if (status != PMIX_SUCCESS) return failed("the fence", status, error);
+  if (!meet("the fence", error)) return false;
   ++fences_;
   return true;
 }
 
-bool Pmix::await_fetches(std::string& error) {
-  const pmix_status_t status = library_.fence(nullptr, 0, nullptr, 0);
-  return status == PMIX_SUCCESS || failed("the second fence", status, error);
+bool Pmix::await_fetches(std::string& error) { return meet("the second fence", error); }
+
+bool Pmix::meet(const char* what, std::string& error) {
+  const auto answer = std::make_shared<Answer>();
+  auto shared = std::make_unique<std::shared_ptr<Answer>>(answer);
+  pmix_status_t status = library_.fence_nb(nullptr, 0, nullptr, 0, &Answer::ended, shared.get());
+  if (status == PMIX_OPERATION_SUCCEEDED) return true;  // there will be no callback, as with an error
+  if (status != PMIX_SUCCESS) return failed(what, status, error);
+  shared.release();  // the callback's
+  Patience patience(known_->rank, known_->size, speaks_in_fences(*known_));
+  std::unique_lock hold(answer->lock);
+  while (!answer->here.wait_for(hold, std::chrono::seconds(1), [&] { return answer->complete; }))
+    if (!patience.wait_on(error)) return false;
+  status = answer->status;
+  return status == PMIX_SUCCESS || failed(what, status, error);
 }
 
 /// Waits for the server itself, because the servers' own time limit (PMIX_TIMEOUT) covers some of their reasons to wait

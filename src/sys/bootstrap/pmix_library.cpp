@@ -96,7 +96,7 @@ bool load_pmix(PmixLibrary& library, std::string& error) {
     return false;
   };
   return find(library.finalize, "PMIx_Finalize") && find(library.abort, "PMIx_Abort") &&
-         find(library.put, "PMIx_Put") && find(library.commit, "PMIx_Commit") && find(library.fence, "PMIx_Fence") &&
+         find(library.put, "PMIx_Put") && find(library.commit, "PMIx_Commit") && find(library.fence_nb, "PMIx_Fence_nb") &&
          find(library.get, "PMIx_Get") && find(library.get_nb, "PMIx_Get_nb") &&
          find(library.publish, "PMIx_Publish") && find(library.lookup, "PMIx_Lookup") &&
          find(library.unpublish, "PMIx_Unpublish") &&

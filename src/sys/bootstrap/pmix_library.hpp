@@ -15,7 +15,7 @@ struct PmixLibrary {
   decltype(&PMIx_Abort) abort;
   decltype(&PMIx_Put) put;
   decltype(&PMIx_Commit) commit;
-  decltype(&PMIx_Fence) fence;
+  decltype(&PMIx_Fence_nb) fence_nb;
   decltype(&PMIx_Get) get;
   decltype(&PMIx_Get_nb) get_nb;
   decltype(&PMIx_Publish) publish;
