@@ -214,6 +214,8 @@ bool poll(VciGuard& guard, bool neighbours) noexcept {
     if (n > 0) {
       net.pace.found();
       worked = true;
+    } else {
+      worked |= net.context.has_moved();
     }
   }
   if (net.withheld && !guard.vci().holding) give_withheld_credit(guard, net);

@@ -66,6 +66,9 @@ class Context {
   virtual int read(Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
                    Operation& operation) noexcept = 0;
 
+  /// Whether the last `poll` has moved bytes, with which nothing need be complete yet. False where the network does not say.
+  [[nodiscard]] bool has_moved() const noexcept { return moved_; }
+
   /// After one `read` or several, unless `poll` follows.
   virtual void flush() noexcept {}
 
@@ -112,6 +115,7 @@ class Context {
  protected:
   std::string name_;
   bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false, tells_departures_ = false, keeps_messages_ = false;
+  bool moved_ = false;
   std::size_t largest_read_ = 0;
   int wait_fd_ = -1;
 };

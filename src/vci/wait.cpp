@@ -3,6 +3,8 @@
 #include <sched.h>
 #include <time.h>
 
+#include <utility>
+
 #include "sync/futex.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/log.hpp"
@@ -105,7 +107,10 @@ void start_waiting(int local_size, int node_cores) noexcept {
 }
 
 bool Waiter::pause() noexcept {
-  if (progress_all()) return true;
+  if (progress_all()) {
+    worked_ = true;
+    return true;
+  }
   [[maybe_unused]] static thread_local const KnownWaiter known;
   const std::int64_t now = now_ns();
   if (!last_) {
@@ -118,8 +123,9 @@ bool Waiter::pause() noexcept {
   const std::int64_t longest = scarce ? 1'000 : 50'000, between = now - last_;
   spun_ += between < longest ? between : longest;
   last_ = now;
-  // Programs of others want this core: whoever waits on it keeps it from them, and they from it what it waits for.
-  if (between > lost_core) contended_until = now + memory_of_contention;
+  // Programs of others want this core: whoever waits on it keeps it from them, and they from it what it waits for. (A piece of a large message
+  // takes long as well.)
+  if (!std::exchange(worked_, false) && between > lost_core) contended_until = now + memory_of_contention;
   if (calm_) return false;
   const bool own_core = !scarce && now >= contended_until;
   if (spun_ < (spin_us.value() >= 0 ? spin_us.value() : own_core ? 5'000 : 200) * 1000) {

@@ -31,6 +31,7 @@ class Waiter {
     if (vci ? poll_fairly(*vci, awaited, reap) : progress_all()) {
       idle_ = 0;
       spun_ = 0;
+      worked_ = true;
       return;
     }
     // Without a pause: on cores of one's own nothing is gained by it, and a message is seen some nanoseconds later.
@@ -67,6 +68,7 @@ class Waiter {
   bool slept_ = false;
   std::int64_t patience_ = -1;  ///< nanoseconds to look before the first yield; -1: cores are not scarce
   bool yielded_ = false;
+  bool worked_ = false;  ///< since the last pause
   std::int64_t last_ = 0;  ///< nanoseconds, when the last pause was; 0: not idle for long
   std::int64_t since_ = 0;  ///< nanoseconds, when it first slept, where long waits are reported; -1: it was reported
   std::int64_t spun_ = 0;  ///< nanoseconds of looking since there was anything, without those that others had the core

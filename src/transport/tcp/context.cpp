@@ -67,7 +67,7 @@ bool Context::push(Connection& connection) noexcept {
       else if (errno != EAGAIN) break_off(connection, errno);
       return any;
     }
-    any = connection.stands = true;
+    any = connection.stands = moved_ = true;
     for (auto sent = static_cast<std::size_t>(result); Packet* first = connection.head;) {
       const std::size_t left = first->left();
       if (sent < left) {
@@ -310,6 +310,7 @@ bool Context::receive(Connection& connection) noexcept {
     free_buffers_.pop_back();
     touched_.push_back(&connection);
   }
+  moved_ = true;
   if (!connection.heard) {
     connection.heard = true;
     heard_.push_back(&connection);
@@ -448,6 +449,7 @@ void Context::look_at_all(wire::Event* events, int n, int& found) noexcept {
 }
 
 int Context::poll(wire::Event* events, int n) noexcept {
+  moved_ = false;
   if (!touched_.empty()) tidy();
   if (!backlog_.empty()) push_all();
   if (!trials_.empty()) look_at_trials();

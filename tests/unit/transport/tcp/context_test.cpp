@@ -346,6 +346,15 @@ struct HalfRead {
   std::uint64_t id = 0;
 };
 
+TEST_F(TcpContext, a_look_that_brings_a_part_of_a_reply_has_moved_bytes_though_it_completes_nothing) {
+  HalfRead h;
+  h.a.look();
+  EXPECT_FALSE(h.a.context.has_moved());
+  ASSERT_EQ(::send(h.first, h.body.data(), 1000, MSG_NOSIGNAL), 1000);
+  ASSERT_TRUE(until(h.b, h.a, [&] { return h.a.context.has_moved(); }));
+  EXPECT_TRUE(h.a.done.empty() && h.a.failed.empty() && h.a.messages.empty());
+}
+
 TEST_F(TcpContext, a_reply_that_comes_while_another_connection_brings_the_same_one_ends_the_reads_once_and_writes_no_more) {
   HalfRead read;
   Side &a = read.a, &b = read.b;
