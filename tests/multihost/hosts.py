@@ -90,7 +90,8 @@ def ranks_on(hosts, host, program):
 
 
 class Hosts:
-    """`count` hosts named heddle0, heddle1, …, with the addresses 10.9.0.1, 10.9.0.2, …"""
+    """`count` hosts named heddle0, heddle1, …, with the addresses 10.9.0.1, 10.9.0.2, … HEDDLE_TEST_NETWORKS=3: each with 10.9.1.1, … and
+    10.9.2.1, … as well, on interfaces of their own."""
 
     def __init__(self, count, shm="64m"):
         self.count = count
@@ -154,6 +155,11 @@ class Hosts:
         self.in_network(switch, lines)
         for i, address in enumerate(self.addresses):
             self.in_network(self.holders[i][1], [f"ip address add {address}/24 dev eth0", "ip link set eth0 up"])
+        for number in range(1, int(os.environ.get("HEDDLE_TEST_NETWORKS", "1"))):
+            for i in range(self.count):
+                self.in_network(switch, [f"ip link add port{i}at{number} type veth peer name eth{number} netns {self.holders[i][1]}",
+                                         f"ip link set port{i}at{number} master switch up"])
+                self.in_network(self.holders[i][1], [f"ip address add 10.9.{number}.{i + 1}/24 dev eth{number}", f"ip link set eth{number} up"])
 
     def in_network(self, pid, lines):
         """Runs lines of shell in the network of a host (or the switch), given by the process id in `holders`."""
