@@ -1,0 +1,253 @@
+// Packets out, and the memory that peers read. Packets in: receiving.cpp; the connections' life: connections.cpp.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "sys/log.hpp"
+#include "transport/tcp/connection.hpp"
+#include "transport/tcp/context.hpp"
+
+namespace heddle::tcp {
+
+static constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< of packets that leave with a call
+
+Packet* Context::new_packet() noexcept {
+  Packet* packet = free_packets_;
+  if (packet) free_packets_ = packet->next;
+  else packet = new (std::nothrow) Packet;
+  if (!packet) sys::fatal("no memory for a message to the network");
+  packet->next = nullptr;
+  packet->operation = nullptr;
+  packet->region = no_region;
+  return packet;
+}
+
+void Context::release(Packet& packet) noexcept {
+  if (packet.region != no_region) --regions_[packet.region].answers;
+  packet.next = free_packets_;
+  free_packets_ = &packet;
+}
+
+/// Sends what waits on a connection until the kernel takes no more: many packets with a call, and what follows at once is announced, so that
+/// the end of a packet does not travel alone. True if anything left.
+bool Context::push(Connection& connection) noexcept {
+  bool any = false;
+  if (connection.refused) return any;
+  for (int i = 0; i < 8; ++i) {  // so that arrivals get their turn
+    iovec parts[parts_at_once];
+    std::size_t count = 0, bytes = 0;
+    const Packet* packet = connection.head;
+    for (; packet && bytes < bytes_at_once && count + (packet->count - packet->first) <= parts_at_once; packet = packet->next) {
+      for (unsigned k = packet->first; k < packet->count; ++k) bytes += (parts[count++] = packet->parts[k]).iov_len;
+    }
+    if (!count) return any;
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = count;
+    const ssize_t result = sendmsg(connection.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (packet ? MSG_MORE : 0));
+    if (result < 0) {
+      if (errno == EINTR) continue;
+      // The peer has left. What it sent before that is still to be read, up to the end that `receive` will come to.
+      if (errno == EPIPE || errno == ECONNRESET) connection.refused = true;
+      else if (errno != EAGAIN) break_off(connection, errno);
+      return any;
+    }
+    any = connection.stands = moved_ = true;
+    for (auto sent = static_cast<std::size_t>(result); Packet* first = connection.head;) {
+      const std::size_t left = first->left();
+      if (sent < left) {
+        first->advance(sent);
+        break;
+      }
+      sent -= left;
+      connection.head = first->next;
+      if (!connection.head) connection.tail = nullptr;
+      if (first->operation) done_.push_back({first->operation, 0, 0, nullptr, 0});
+      release(*first);
+      if (!sent) break;
+    }
+    if (static_cast<std::size_t>(result) < bytes) return any;  // the socket is full
+  }
+  return any;
+}
+
+void Context::push_all() noexcept {
+  later_ = false;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < backlog_.size(); ++i) {
+    Connection& connection = *backlog_[i];
+    push(connection);
+    if (connection.head) {
+      backlog_[kept++] = &connection;
+    } else {
+      connection.waiting = false;
+      want_writable(connection, false);
+      if (connection.peer && connection.peer->out == &connection) change_over(*connection.peer);
+    }
+  }
+  backlog_.resize(kept);
+}
+
+/// The same on a connection that is not, or not yet, the peer's.
+void Context::post_on(Connection& connection, Packet& packet) noexcept {
+  if (connection.head) connection.tail->next = &packet; else connection.head = &packet;
+  connection.tail = &packet;
+  push(connection);
+  if (connection.fd < 0 || !connection.head || connection.waiting) return;
+  connection.waiting = true;
+  backlog_.push_back(&connection);
+}
+
+/// Sends a packet at once or keeps it; `later`: until `flush`, or the end of `poll`. 1: it has left, and its memory is free.
+int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
+  if (!peer.error && !peer.out && !peer.trial) connect(peer);
+  if (peer.error) {
+    if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
+    release(packet);
+    return 0;
+  }
+  if (!peer.out) {
+    Trial& trial = *peer.trial;
+    if (trial.head) trial.tail->next = &packet; else trial.head = &packet;
+    trial.tail = &packet;
+    return 0;
+  }
+  Connection& connection = *peer.out;
+  wire::Operation* const operation = packet.operation;
+  const bool first = !connection.head;
+  if (first) connection.head = &packet; else connection.tail->next = &packet;
+  connection.tail = &packet;
+  if (later) {
+    later_ = true;
+  } else if (first) {
+    packet.operation = nullptr;
+    push(connection);
+    if (connection.fd < 0) {
+      if (operation) done_.push_back({operation, 0, 0, nullptr, peer.error});
+      return 0;
+    }
+    if (!connection.head) return 1;
+    packet.operation = operation;
+  }
+  if (!connection.waiting) {
+    connection.waiting = true;
+    backlog_.push_back(&connection);
+  }
+  return 0;
+}
+
+int Context::send(wire::Address to, const void* data, std::size_t bytes, void*, wire::Operation& operation) noexcept {
+  const iovec part{const_cast<void*>(data), bytes};
+  return send_parts(to, &part, 1, operation);
+}
+
+int Context::send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept {
+  Packet& packet = *new_packet();
+  packet.operation = &operation;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
+  packet.fill(PacketKind::message, 0, bytes);
+  for (std::size_t i = 0; i < count; ++i) packet.add(parts[i].iov_base, parts[i].iov_len);
+  packet.finish();
+  return post(*peers_[to], packet);
+}
+
+int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::uint64_t address, std::uint64_t key,
+                  wire::Operation& operation) noexcept {
+  if (free_reads_.empty()) {
+    free_reads_.push_back(static_cast<std::uint32_t>(reads_under_way_.size()));
+    reads_under_way_.emplace_back();
+  }
+  const std::uint32_t slot = free_reads_.back();
+  free_reads_.pop_back();
+  Peer& peer = *peers_[from];
+  reads_under_way_[slot] = {&operation, static_cast<std::byte*>(to), bytes, &peer};
+  ++peer.reads;
+  Packet& packet = *new_packet();
+  const ReadRequest request{key, address, bytes};
+  std::memcpy(packet.small, &request, sizeof request);
+  packet.fill(PacketKind::request, slot, sizeof request);
+  packet.add(packet.small, sizeof request);
+  packet.finish();
+  post(peer, packet, true);
+  if (peer.error && reads_under_way_[slot].operation == &operation) end_read(slot, peer.error);
+  return 0;
+}
+
+void Context::end_read(std::size_t slot, int error) noexcept {
+  done_.push_back({reads_under_way_[slot].operation, 0, reads_under_way_[slot].bytes, nullptr, error});
+  --reads_under_way_[slot].peer->reads;
+  reads_under_way_[slot] = {};
+  free_reads_.push_back(static_cast<std::uint32_t>(slot));
+}
+
+void Context::answer(Connection& connection, std::uint64_t id, const std::byte* body) noexcept {
+  ReadRequest request;
+  std::memcpy(&request, body, sizeof request);
+  Packet& packet = *new_packet();
+  const auto index = static_cast<std::uint32_t>(request.key);
+  const Region* region = index < regions_.size() ? &regions_[index] : nullptr;
+  if (!region || !region->used || region->generation != request.key >> 32 || request.offset > region->bytes ||
+      request.bytes > region->bytes - request.offset || request.bytes > largest_read_) {
+    packet.fill(PacketKind::refusal, id, 0);
+  } else {
+    packet.fill(PacketKind::reply, id, request.bytes);
+    packet.add(const_cast<std::byte*>(region->base) + request.offset, request.bytes);
+    packet.region = index;
+    ++regions_[index].answers;
+  }
+  packet.finish();
+  post(*connection.peer, packet, true);
+}
+
+bool Context::register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept {
+  registration = {};
+  if (use != wire::Use::read_by_peers) return true;
+  if (free_regions_.empty()) {
+    free_regions_.push_back(static_cast<std::uint32_t>(regions_.size()));
+    regions_.emplace_back();
+  }
+  const std::uint32_t index = free_regions_.back();
+  free_regions_.pop_back();
+  Region& region = regions_[index];
+  region.base = static_cast<const std::byte*>(address);
+  region.bytes = bytes;
+  region.used = true;
+  registration.memory = this;  // says that there is something to undo
+  registration.key = std::uint64_t{region.generation} << 32 | index;
+  return true;
+}
+
+void Context::deregister(wire::Registration& registration) noexcept {
+  if (!registration.memory) return;
+  const auto index = static_cast<std::uint32_t>(registration.key);
+  regions_[index].used = false;
+  ++regions_[index].generation;
+  if (regions_[index].answers) withdraw(index);
+  free_regions_.push_back(index);
+  registration = {};
+}
+
+/// The memory of answers that still wait may not be looked at any more. No good peer waits for one: it has told that it is done.
+void Context::withdraw(std::uint32_t region) noexcept {
+  for (std::size_t i = 0; i < backlog_.size(); ++i) {  // nothing is added to it here
+    Connection& connection = *backlog_[i];
+    bool cut = false;
+    for (Packet* packet = connection.head; packet; packet = packet->next) {
+      if (packet->region != region) continue;
+      if (!packet->is_whole() && !connection.refused) {
+        cut = true;  // its rest cannot be anything else
+        continue;
+      }
+      packet->fill(PacketKind::refusal, packet->head.id, 0);
+      packet->region = no_region;
+      --regions_[region].answers;
+    }
+    if (cut) break_off(connection, ECANCELED);
+  }
+}
+
+}  // namespace heddle::tcp
