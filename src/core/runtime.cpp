@@ -124,15 +124,17 @@ int start_locked() noexcept {
     if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
     communicating = getpid();
     [[maybe_unused]] static const int registered = std::atexit(stop_at_exit) | on_exit(note_exit, reinterpret_cast<void*>(std::intptr_t{getpid()}));
+  } else {
+    proto::resume_communication();
   }
   return MPI_SUCCESS;
 }
 
 int stop_locked() noexcept {
-  proto::finish_sending();
-  std::string text;
   using sys::bootstrap::Leaving;  // without a world, one session often follows another; after it, hardly ever
   const Leaving leaving = world_phase() == Phase::before_init ? Leaving::for_now : Leaving::for_good;
+  proto::finish_sending(leaving == Leaving::for_good);
+  std::string text;
   if (!sys::bootstrap::finalize(leaving, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
   return MPI_SUCCESS;
 }

@@ -161,6 +161,21 @@ class Matcher {
     return bin ? bin->head : nullptr;
   }
 
+  /// The unexpected message of this very key for which `wanted(Arrival&)` is true, left in place; or nullptr. Looks from both ends: what is
+  /// taken back is mostly the newest or the oldest. Cost: at worst one look at each message of the key.
+  template <typename Wanted>
+  Arrival* find_arrival_if(Pattern key, Wanted&& wanted) noexcept {
+    const ArrivalBin* bin = arrivals_.find(key);
+    if (!bin) return nullptr;
+    Arrival* newest = bin->tail;
+    for (Arrival* oldest = bin->head; oldest; oldest = oldest->links[exact].next, newest = newest->links[exact].prev) {
+      if (wanted(*oldest)) return oldest;
+      if (wanted(*newest)) return newest;
+      if (oldest == newest || oldest->links[exact].next == newest) break;
+    }
+    return nullptr;
+  }
+
   /// Keeps a message that no posted receive matched.
   void keep(Arrival& message) noexcept {
     all_.push_back(&message);

@@ -114,10 +114,72 @@ void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Requ
   append(guard.vci(), peer, port, {{}, &send, 0, {}, nullptr});
 }
 
+bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& send) noexcept {
+  Vci& vci = guard.vci();
+  shm::Port& port = port_of(peer, lane);
+  if (!is_waiting(vci, port)) return false;
+  Queue& queue = vci.backlog->queues[&port];
+  const auto is_it = [&](const Outgoing& item) {
+    if (item.message || item.head.kind != RecordKind::offer) return item.message == &send;
+    Offer offer;
+    std::memcpy(&offer, item.payload, sizeof offer);
+    return offer.request == reinterpret_cast<RequestToken>(&send);
+  };
+  Outgoing *before = nullptr, *item = queue.head;
+  for (; item && !is_it(*item); item = item->next) before = item;
+  if (!item) return false;
+  (before ? before->next : queue.head) = item->next;
+  if (queue.tail == item) queue.tail = before;
+  if (!queue.head) vci.backlog->waiting.remove(&queue);
+  delete item;
+  vci.backlogged.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const Cancel& what) noexcept {
+  Outgoing item{head, nullptr, sizeof what, {}, nullptr};
+  std::memcpy(item.payload, &what, sizeof what);
+  append(guard.vci(), peer, port_of(peer, lane), item);
+  drain_backlog(guard);
+}
+
 void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
   if (net::reaches(process)) return net::push(guard, process, lane, head, payload, bytes);
   push_or_queue(guard, peer_of(process), lane, head, payload, bytes);
 }
+
+namespace {
+
+/// Whether a process of the node has left, and so can never receive the message of a question. It cannot come back to what its communicator
+/// was made of, unless that is the world and it has not called MPI_Init yet.
+bool is_away(const shm::Peer& peer, const Cancel& what) noexcept {
+  const shm::Stage stage = peer.stage();
+  return stage == shm::Stage::away || (stage == shm::Stage::paused && reinterpret_cast<const Request*>(what.request)->comm->session);
+}
+
+/// Pushes a question. True when it is out of our hands: in the ring of a process that answers, or the receiver has left and we have decided.
+bool try_push_cancel(VciGuard& guard, const Queue& queue, const Outgoing& item) noexcept {
+  Cancel what;
+  std::memcpy(&what, item.payload, sizeof what);
+  if (reinterpret_cast<const Request*>(what.request)->asked != what.number) return true;  // it was answered meanwhile, by a match
+  if (!is_away(*queue.peer, what)) {
+    if (!try_push(*queue.port, item.head, item.payload, item.bytes)) return false;
+    // Who leaves says so, then looks into its rings for the last time: either it finds the question there, or we see that it has left.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!is_away(*queue.peer, what)) return true;
+  }
+  if (!guard.vci().ring.is_drained()) return false;  // it may have said before it left that the message was matched: at the next step
+  handle_cancelled(guard, what);
+  return true;
+}
+
+bool try_push_item(VciGuard& guard, const Queue& queue, const Outgoing& item) noexcept {
+  if (item.message) return try_push_message(*queue.port, *item.message);
+  if (item.head.kind == RecordKind::cancel) return try_push_cancel(guard, queue, item);
+  return try_push(*queue.port, item.head, item.payload, item.bytes);
+}
+
+}  // namespace
 
 bool drain_backlog(VciGuard& guard) noexcept {
   Vci& vci = guard.vci();
@@ -126,9 +188,7 @@ bool drain_backlog(VciGuard& guard) noexcept {
     Queue* following = vci.backlog->waiting.next(queue);
     bool pushed = false;
     while (Outgoing* item = queue->head) {
-      if (item->message ? !try_push_message(*queue->port, *item->message)
-                        : !try_push(*queue->port, item->head, item->payload, item->bytes))
-        break;
+      if (!try_push_item(guard, *queue, *item)) break;
       queue->head = item->next;
       if (!queue->head) {
         queue->tail = nullptr;

@@ -88,6 +88,8 @@ void handle_record(VciGuard& guard, Record& record) noexcept {
     case RecordKind::data: return handle_data(guard, record);
     case RecordKind::placed: return handle_placed(guard, read<DataFor>(record));
     case RecordKind::finished: return handle_finished(guard, read<RequestToken>(record));
+    case RecordKind::cancel: return handle_cancel(guard, record);
+    case RecordKind::cancelled: return handle_cancelled(guard, read<Cancel>(record));
     default: break;  // the network's own records do not come here
   }
   sys::fatal("a record of unknown kind %u arrived: the ranks of this job run different versions of the library",

@@ -63,6 +63,11 @@ bool stream_step(VciGuard& guard, Transfer& transfer, bool& finished) noexcept;
 /// Frees what the network part keeps for a transfer that ends.
 void release(Transfer& transfer) noexcept;
 
+/// Whether the peer behind the VCI's link to `lane` is known to have left. \pre the VCI is held
+bool has_left(Vci& vci, ProcessIndex process, unsigned lane) noexcept;
+/// Whether a peer from whose VCI `index` messages came is in MPI_Finalize, or has left. \pre the VCI is held
+bool is_finishing(Vci& vci, ProcessIndex process, unsigned index) noexcept;
+
 /// Takes what has arrived; called by the progress engine, each step. True if there was anything.
 /// \param neighbours this step has had something from the node: then the network is looked at now and then only (net_pace.hpp)
 bool poll(VciGuard& guard, bool neighbours) noexcept;

@@ -240,7 +240,21 @@ bool has_parted(const Link& link) noexcept {
   if (!context.tells_departures()) return link.said_closing && link.heard_farewell;
   return link.sent == link.acked || (link.address != wire::no_address && context.has_left(link.address));
 }
+
+/// Where the network tells who has left; elsewhere only who has said a last word is known to be about to go.
+bool is_known_to_have_left(const Link& link) noexcept {
+  const wire::Context& context = link.net->context;
+  return link.gone || (context.tells_departures() && link.address != wire::no_address && context.has_left(link.address));
+}
 }  // namespace
+
+bool has_left(Vci& vci, ProcessIndex process, unsigned lane) noexcept { return is_known_to_have_left(link_to(net_of(vci), process, lane)); }
+
+bool is_finishing(Vci& vci, ProcessIndex process, unsigned index) noexcept {
+  Net* net = vci.net.load(std::memory_order_relaxed);
+  const Link* link = net ? find_link(*net, process, index) : nullptr;
+  return !link || link->peer_closing || is_known_to_have_left(*link);
+}
 
 void tick(VciGuard& guard, Net& net) noexcept {
   const bool idle = net.epoch == net.epoch_before;

@@ -59,8 +59,10 @@ void keep_for_pending(Comm& comm) noexcept;
 void release_by_user(Request& request) noexcept;
 /// MPI_Start of an inactive persistent request. Error code.
 int start_persistent(Request& request) noexcept;
-/// Takes a posted receive back. True if it was still unmatched: it is complete and cancelled then.
-bool cancel_receive(Request& receive) noexcept;
+/// MPI_Cancel of an active receive or send, which completes soon after: as cancelled, unless it was matched before. Thread-safe.
+/// \see MPI-5.0 §3.8.4
+void cancel_receive(Request& receive) noexcept;
+void cancel_send(Request& send) noexcept;
 
 /// Gives a *complete* request back to its pool (continuations use it).
 void free_request(Request* request, VciGuard& guard) noexcept;

@@ -163,6 +163,14 @@ void handle_finished(VciGuard& guard, RequestToken token) noexcept;
 /// Announces a message by an offer.
 void send_offer(VciGuard& guard, Request& send) noexcept;
 
+/// Acts on a question of a sender, and on the answer to one.
+void handle_cancel(VciGuard& guard, const Record& record) noexcept;
+void handle_cancelled(VciGuard& guard, const Cancel& what) noexcept;
+/// Completes a send whose message is nowhere any more.
+void end_cancelled(VciGuard& guard, Request& send) noexcept;
+/// Whether another process waits for what becomes of a message that is kept here: it can still cancel it.
+bool is_awaited() noexcept;
+
 /// What a record says besides its payload.
 struct RecordHead {
   std::uint64_t context;
@@ -177,7 +185,12 @@ void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const Record
 /// The same for a whole message of `send`, packed from its buffer. Completes it at once, or when the ring takes it.
 void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept;
 
-/// The same to `lane` of a process that reached us, by whatever leads there.
+/// Takes back a send of the held VCI that the ring of `lane` refused so far. False: nothing of it is here.
+bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& send) noexcept;
+/// Asks a process of the node whether a send can be cancelled, behind what it was sent. Decides that here if it has left.
+void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const Cancel& what) noexcept;
+
+/// Pushes a small record to `lane` of a process that reached us, by whatever leads there.
 void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
 
 /// The attached peer, or ends the job: for replies to a process that reached us.

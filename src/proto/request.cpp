@@ -64,6 +64,7 @@ void keep_for_pending(Comm& comm) noexcept {
 }
 
 void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
+  r.asked = 0;  // what comes later is no answer any more
   if (!r.persistent && r.datatype) {
     release(*r.datatype);
     r.datatype = nullptr;
@@ -203,18 +204,6 @@ int wait(Request* request, MPI_Status* status) noexcept {
 
 int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept {
   return wait(isend(buffer, count, type, peer, tag, comm, space));
-}
-
-bool cancel_receive(Request& receive) noexcept {
-  VciGuard guard(*receive.vci);
-  if (receive.is_done() || !receive.bin) return false;
-  guard.vci().matcher.remove_posted(receive);
-  receive.special = receive.cancelled = true;
-  receive.source = MPI_ANY_SOURCE;
-  receive.tag = MPI_ANY_TAG;
-  receive.bytes = 0;
-  complete(receive, guard);
-  return true;
 }
 
 namespace proto {

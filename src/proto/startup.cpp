@@ -28,11 +28,29 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   return start_vcis(vcis) && net::meet(job, problem);
 }
 
-void finish_sending() noexcept {
-  wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends() && !has_buffered_sends(); });
-  net::begin_finish();
-  wait_until(nullptr, [] { return net::finished(); });
+namespace {
+bool rings_are_drained() noexcept {
+  bool drained = true;
+  for_each_vci([&](Vci& vci) {
+    VciGuard guard(vci);
+    drained = drained && vci.ring.is_drained();
+  });
+  return drained;
 }
+}  // namespace
+
+void finish_sending(bool for_good) noexcept {
+  wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends() && !has_buffered_sends(); });
+  // Whoever sent what is kept here, and is not in MPI_Finalize, may still cancel it, and wants an answer.
+  do {
+    shm::say(shm::Stage::finishing);
+    net::begin_finish();
+    wait_until(nullptr, [] { return rings_are_drained() && !has_backlog() && !is_awaited() && net::finished(); });
+    shm::say(for_good ? shm::Stage::away : shm::Stage::paused);
+  } while (!rings_are_drained());
+}
+
+void resume_communication() noexcept { shm::say(shm::Stage::running); }
 
 bool poll_network(VciGuard& guard, bool neighbours) noexcept { return net::poll(guard, neighbours); }
 bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }

@@ -127,6 +127,12 @@ class RingConsumer {
     return ring_detail::stamp_is(glance_at(at(head)->stamp), head);
   }
 
+  /// True when nothing is in the ring, nor being written to it. \pre this thread is the consumer
+  [[nodiscard]] bool is_drained() noexcept {
+    static_cast<void>(front());  // over the lines that were left out at the end of the memory
+    return control_->tail.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed);
+  }
+
   /// The oldest record, or nullptr. Stays in place until `pop`.
   [[nodiscard]] RingLine* front() noexcept {
     for (;;) {

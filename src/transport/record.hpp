@@ -19,6 +19,8 @@ enum class RecordKind : std::uint8_t {
   data,         ///< bytes of an accepted message; payload is DataFor, then the bytes
   placed,       ///< the sender has put bytes into the receive buffer itself; payload is DataFor, `at` their number
   finished,     ///< the other end may complete its request: all bytes are in place, or all that this end was to copy
+  cancel,       ///< the sender wants an eager_sync or offer back, whose context, source and tag the record has; payload is Cancel
+  cancelled,    ///< the answer, where no receive had matched the message: it is gone; payload is that Cancel
 
   // Between the network parts of two VCIs; they never reach the protocols.
   hello,        ///< first record to a VCI that may not know the sender: its address; payload is NetworkName
@@ -65,6 +67,12 @@ struct AckTo {
   RequestToken request;  ///< the sender's
   std::uint32_t process;
   std::uint32_t reserved;
+};
+
+struct Cancel {
+  RequestToken request;  ///< the sender's
+  std::uint32_t process; ///< the sender
+  std::uint32_t number;  ///< of the question: a late answer must not cancel what the request is used for next
 };
 
 struct Offer {

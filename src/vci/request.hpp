@@ -51,6 +51,7 @@ struct Request : Object, match::Posted {
   bool cancelled = false;
   bool user_freed = false;    ///< MPI_Request_free while active: goes back to the pool when done
   bool holds_comm = false;    ///< has a reference to `comm`: from MPI_Comm_free, or from its failure, on
+  std::uint32_t asked = 0;    ///< number of the question whether a send can still be cancelled (proto/cancel.cpp); 0: nobody has asked
   Vci* vci = nullptr;
   Comm* comm = nullptr;       ///< for error handlers and names; alive while the operation runs (`keep_for_pending`)
   const RequestOps* ops = nullptr;

@@ -18,6 +18,7 @@ inline constexpr std::uint32_t processes = 4;
 
 inline constexpr RecordKind all_kinds[] = {RecordKind::eager, RecordKind::eager_sync, RecordKind::ack, RecordKind::offer,
                                            RecordKind::accept, RecordKind::pull, RecordKind::data, RecordKind::finished,
+                                           RecordKind::cancel, RecordKind::cancelled,
                                            RecordKind::hello, RecordKind::where, RecordKind::here, RecordKind::credit,
                                            RecordKind::closing, RecordKind::probe, RecordKind::farewell};
 
@@ -25,6 +26,8 @@ inline std::size_t least_payload(RecordKind kind) {
   switch (kind) {
     case RecordKind::eager: return 0;
     case RecordKind::eager_sync: return sizeof(AckTo);
+    case RecordKind::cancel:
+    case RecordKind::cancelled: return sizeof(Cancel);
     case RecordKind::offer: return sizeof(Offer);
     case RecordKind::accept:
     case RecordKind::pull: return sizeof(Accept);

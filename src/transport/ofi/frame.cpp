@@ -12,6 +12,8 @@ std::size_t least_payload(RecordKind kind) noexcept {
     case RecordKind::eager_sync: return sizeof(AckTo);
     case RecordKind::ack:
     case RecordKind::finished: return sizeof(RequestToken);
+    case RecordKind::cancel:
+    case RecordKind::cancelled: return sizeof(Cancel);
     case RecordKind::offer: return sizeof(Offer);
     case RecordKind::accept:
     case RecordKind::pull: return sizeof(Accept);

@@ -22,7 +22,7 @@ struct FrameHead {
   std::uint8_t version;
   std::uint8_t reserved;
 };
-inline constexpr std::uint8_t frame_version = 1;
+inline constexpr std::uint8_t frame_version = 2;
 inline constexpr std::size_t record_head_bytes = Record::head_bytes - sizeof(std::uint64_t);
 static_assert(sizeof(FrameHead) == 24 && record_head_bytes == 24);
 

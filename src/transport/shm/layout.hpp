@@ -28,9 +28,17 @@ inline std::uint32_t doorbell_bits(unsigned vci) noexcept { return std::uint32_t
 inline constexpr std::uint32_t all_doorbell_bits = ~std::uint32_t{0};
 inline constexpr unsigned guard_bell = 64;  ///< the guard's place among the sockets
 
+/// Where a process is in its life, as others need to know it.
+enum class Stage : std::uint32_t {
+  running,
+  finishing,  ///< in MPI_Finalize: it answers, and asks for nothing more
+  paused,     ///< its last session has ended before MPI_Init: it answers nobody until the next one, or MPI_Init
+  away,       ///< after MPI_Finalize: it answers nobody, unless it starts a session again
+};
+
 /// The first page of a region.
 struct RegionHeader {
-  static constexpr std::uint32_t magic_value = 0x4844'4c02;  ///< the last byte counts layouts
+  static constexpr std::uint32_t magic_value = 0x4844'4c03;  ///< the last byte counts layouts
 
   std::atomic<std::uint32_t> ready;  ///< magic_value once the rest is written (release; pairs with attach's acquire)
   std::uint32_t vcis;                ///< of the owner
@@ -44,6 +52,7 @@ struct RegionHeader {
   std::uint64_t heap_bytes;
   std::atomic<std::uint32_t> attached;  ///< other processes that hold the region open, while it has a name
   std::atomic<std::uint32_t> said;      ///< of the node's first rank: bits of NodeNotice, for all ranks of the node
+  std::atomic<Stage> stage;             ///< of the owner
   Doorbell doorbell;
 };
 static_assert(sizeof(RegionHeader) <= 4096);

@@ -249,17 +249,30 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
   return true;
 }
 
-void stop() noexcept {
+namespace {
+template <typename Visit>
+void for_each_peer(Visit&& visit) noexcept {
   for (std::uint32_t p = 0; p < page_count; ++p) {
-    Page* page = pages[p].load(std::memory_order_relaxed);
+    Page* page = pages[p].load(std::memory_order_acquire);  // as in find
     for (unsigned i = 0; page && i < page_size; ++i)
-      if (Peer* peer = page[i].load(std::memory_order_relaxed)) {
-        peer->unmap();
-        if (peer->region.fd >= 0 && peer->region.fd != job_fd && peer->region.fd != region.fd) close(peer->region.fd);
-        delete peer;
-      }
-    delete[] page;
+      if (Peer* peer = page[i].load(std::memory_order_acquire)) visit(*peer);
   }
+}
+}  // namespace
+
+void say(Stage stage) noexcept {
+  header->stage.store(stage, std::memory_order_release);  // pairs with Peer::stage
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for_each_peer([](Peer& peer) { peer.ring_doorbell(0); });
+}
+
+void stop() noexcept {
+  for_each_peer([](Peer& peer) {
+    peer.unmap();
+    if (peer.region.fd >= 0 && peer.region.fd != job_fd && peer.region.fd != region.fd) close(peer.region.fd);
+    delete &peer;
+  });
+  for (std::uint32_t p = 0; p < page_count; ++p) delete[] pages[p].load(std::memory_order_relaxed);
   delete[] pages;
   pages = nullptr;
   page_count = 0;

@@ -50,6 +50,11 @@ class Peer {
   /// nullptr when that fails.
   std::byte* heap_address(std::uint64_t offset) noexcept;
 
+  /// Acquire pairs with `say`: what the peer has sent before is in the rings.
+  [[nodiscard]] Stage stage() const noexcept {
+    return reinterpret_cast<const RegionHeader*>(region.base)->stage.load(std::memory_order_acquire);
+  }
+
   /// Ends the mappings. Nothing of the peer is used after it.
   void unmap() noexcept;
 
@@ -106,6 +111,9 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept;
 /// This process's own region and doorbell.
 extern sys::Segment region;
 extern RegionHeader* header;
+
+/// Tells the node at which stage this process is, and wakes those that may wait for it. A full fence: what is looked at afterwards is not older.
+void say(Stage stage) noexcept;
 
 /// What the ranks of a node say once between them.
 enum class NodeNotice : std::uint32_t { no_cma = 1 };

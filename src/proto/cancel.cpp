@@ -1,0 +1,114 @@
+// MPI_Cancel. A receive is in this process's hands. The message of a send may be with its receiver, who alone knows whether it has
+// matched it, and so is asked. docs/design/core.md, cancelling.
+#include <atomic>
+
+#include "proto/net.hpp"
+#include "proto/protocol_state.hpp"
+
+namespace heddle {
+
+using proto::Unexpected;
+
+void cancel_receive(Request& receive) noexcept {
+  VciGuard guard(*receive.vci);
+  if (receive.is_done() || !receive.bin) return;
+  guard.vci().matcher.remove_posted(receive);
+  receive.special = receive.cancelled = true;
+  receive.source = MPI_ANY_SOURCE;
+  receive.tag = MPI_ANY_TAG;
+  receive.bytes = 0;
+  complete(receive, guard);
+}
+
+namespace {
+
+/// Takes a message that nobody has matched out of the store. False: there is none for which `wanted` is true.
+template <typename Wanted>
+bool discard(Vci& vci, match::Pattern key, Wanted&& wanted) noexcept {
+  auto* message = static_cast<Unexpected*>(
+      vci.matcher.find_arrival_if(key, [&](match::Arrival& arrival) { return wanted(static_cast<const Unexpected&>(arrival)); }));
+  if (!message) return false;
+  vci.matcher.remove_arrival(*message);
+  proto::free_unexpected(vci, message);
+  return true;
+}
+
+/// Of this process, never 0. Relaxed: numbers need only differ.
+std::uint32_t next_question() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  std::uint32_t number;
+  do number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  while (!number);
+  return number;
+}
+
+}  // namespace
+
+void cancel_send(Request& send) noexcept {
+  VciGuard guard(*send.vci);
+  if (send.is_done() || send.asked) return;
+  Vci& vci = guard.vci();
+  const Address to = send.comm->route(send.peer, send.pattern.tag);  // as when it was sent
+  if (to.process == runtime.self && &vci_of_lane(to.vci) == &vci) {
+    // Not there: a matched probe has it, and its receive completes the send.
+    if (discard(vci, send.pattern, [&](const Unexpected& m) { return m.form == Unexpected::Form::local && m.sender == &send; }))
+      proto::end_cancelled(guard, send);
+    return;
+  }
+  const bool offered = send.transfer;
+  if (offered && send.transfer->streams) return;  // the receiver has asked for the bytes
+  const bool network = net::reaches(to.process);
+  shm::Peer* peer = network ? nullptr : &proto::peer_of(to.process);
+  if (peer && proto::withdraw(guard, *peer, to.vci, send)) return proto::end_cancelled(guard, send);
+  if (!offered && static_cast<SendMode>(send.mode) != SendMode::synchronous) return;  // it completes by itself as soon as its bytes have left
+  send.special = true;
+  send.asked = next_question();
+  const Cancel what{reinterpret_cast<RequestToken>(&send), runtime.self, send.asked};
+  const proto::RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::cancel, lane_of(send)};
+  if (peer) return proto::push_cancel(guard, *peer, to.vci, head, what);
+  if (net::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
+  net::push(guard, to.process, to.vci, head, &what, sizeof what);
+}
+
+namespace proto {
+
+void end_cancelled(VciGuard& guard, Request& send) noexcept {
+  send.special = send.cancelled = true;
+  if (send.transfer) finish_transfer(guard, *send.transfer);
+  else complete(send, guard);
+}
+
+void handle_cancel(VciGuard& guard, const Record& record) noexcept {
+  Cancel what;
+  std::memcpy(&what, record.payload, sizeof what);
+  // The question came behind the message. So if this is not kept, a receive or a matched probe has it, whose answer is the sender's as well.
+  const bool was_kept = discard(guard.vci(), {record.context, record.source, record.tag}, [&](const Unexpected& m) {
+    return (m.form == Unexpected::Form::sync || m.form == Unexpected::Form::offer) && m.offer.request == what.request &&
+           m.offer.process == what.process;
+  });
+  if (was_kept) reply(guard, what.process, record.lane, {0, 0, 0, RecordKind::cancelled, 0}, &what, sizeof what);
+}
+
+void handle_cancelled(VciGuard& guard, const Cancel& what) noexcept {
+  auto& send = *reinterpret_cast<Request*>(what.request);  // whatever it is used for by now: the memory of requests stays
+  if (send.asked == what.number) end_cancelled(guard, send);
+}
+
+bool is_awaited() noexcept {
+  bool awaited = false;
+  for_each_vci([&](Vci& vci) {
+    if (awaited) return;
+    VciGuard guard(vci);
+    for (match::Arrival* at = vci.matcher.first_arrival(); at && !awaited; at = at->all.next) {
+      const auto& message = *static_cast<const Unexpected*>(at);
+      if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::offer) continue;
+      const ProcessIndex sender = message.offer.process;
+      if (sender == runtime.self) continue;
+      awaited = net::reaches(sender) ? !net::is_finishing(vci, sender, message.lane) : peer_of(sender).stage() == shm::Stage::running;
+    }
+  });
+  return awaited;
+}
+
+}  // namespace proto
+}  // namespace heddle
