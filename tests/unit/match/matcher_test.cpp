@@ -54,6 +54,22 @@ TEST(Matcher, EarliestMessageWinsWhateverTheReceivesForm) {
   }
 }
 
+TEST(Matcher, AMessageOfAKeyIsFoundWhereverItStands) {
+  for (int n = 0; n < 8; ++n) {
+    Matcher m;
+    std::deque<Message> messages;
+    Message other(8, 1, 6, 3);
+    m.keep(other);
+    for (int i = 0; i < n; ++i) m.keep(messages.emplace_back(8, 1, 5, i));
+    for (int wanted = 0; wanted <= n; ++wanted) {
+      int looks = 0;
+      Arrival* found = m.find_arrival_if({8, 1, 5}, [&](Arrival& a) { return ++looks, static_cast<Message&>(a).id == wanted; });
+      EXPECT_EQ(found, wanted < n ? &messages[static_cast<std::size_t>(wanted)] : nullptr);
+      EXPECT_LE(looks, n + 1);
+    }
+  }
+}
+
 TEST(Matcher, AwaitsWhatAPostedReceiveWouldTake) {
   Matcher m;
   EXPECT_FALSE(m.awaits({8, 1, 5}));
@@ -135,6 +151,12 @@ TEST(Matcher, AgreesWithLinearSearchOnRandomTraffic) {
         m.post(receive);
         posted.push_back(&receive);
       }
+    } else if (step % 2 && !kept.empty()) {  // a message is cancelled
+      auto victim = std::next(kept.begin(), static_cast<long>(random() % std::min<std::size_t>(kept.size(), 20)));
+      Arrival* found = m.find_arrival_if((*victim)->key, [&](Arrival& a) { return static_cast<Message&>(a).id == (*victim)->id; });
+      ASSERT_EQ(found, *victim) << "step " << step;
+      m.remove_arrival(*found);
+      kept.erase(victim);
     } else if (!posted.empty()) {  // a receive is cancelled
       auto victim = std::next(posted.begin(), static_cast<long>(random() % std::min<std::size_t>(posted.size(), 20)));
       m.remove_posted(**victim);
