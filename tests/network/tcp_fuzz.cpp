@@ -31,7 +31,7 @@ enum class Step : std::uint8_t {
   stall,     ///< line
   close,     ///< line, reset
   look,      ///< times
-  welcome,   ///< line, what is wrong with it
+  answer,    ///< line, what is wrong with it: a welcome, or a choice
   count
 };
 
@@ -191,9 +191,10 @@ class Play {
         if (in_.byte() % 2) settle();
         break;
       }
-      case Step::welcome: {
-        const std::uint8_t fault = in_.byte();
-        if (line.meant) other_.welcome(line, fault % 8 == 1 ? job + 1 : job);
+      case Step::answer: {
+        const std::uint64_t key = in_.byte() % 8 == 1 ? job + 1 : job;
+        if (line.meant) other_.welcome(line, key);
+        else if (line.greeter) other_.choose(line, key);
         break;
       }
       case Step::stall:
@@ -264,6 +265,7 @@ std::vector<List> seeds() {
   const auto send = [](std::uint8_t line) { return List{of(Step::send), line, everything, wait}; };
   const auto send_some = [](std::uint8_t line, std::uint8_t n) { return List{of(Step::send), line, 1, small_size(n), wait}; };
   const auto messages = [](std::uint8_t line, std::uint8_t size, std::uint8_t n) { return List{of(Step::message), line, size, n}; };
+  const auto chooses = [](std::uint8_t line) { return List{of(Step::answer), line, 0}; };
   const List read{of(Step::read), 2, thousands, 90}, reply{of(Step::reply), 0, 0, 0};
   return {
       join({hello, messages(0, small_size(9), 3), send(0)}),
@@ -287,14 +289,16 @@ std::vector<List> seeds() {
       join({{of(Step::post), 0, greatest, of(Step::connect), 0, 0, of(Step::post), 0, 7, 3, of(Step::close), 0, 0, of(Step::read), 0, thousands, 5}}),
       join({{of(Step::post), 1, greatest, of(Step::connect), 1, 0, of(Step::post), 1, 7, 3, of(Step::read), 1, thousands, 5, of(Step::reply), 1, 0, 0}, send(1)}),
       join({silent, {of(Step::rubbish), 0, 16}, List(16, 1), send(0)}),
-      join({asks, messages(0, small_size(9), 3), send(0), {of(Step::post), 2, greatest}}),
-      join({asks, asks, messages(1, small_size(9), 3), send(1), {of(Step::close), 0, 1, of(Step::post), 2, greatest}}),
+      join({asks, chooses(0), messages(0, small_size(9), 3), send(0), {of(Step::post), 2, greatest}}),
+      join({asks, asks, chooses(1), messages(1, small_size(9), 3), send(1), {of(Step::close), 0, 1, of(Step::post), 2, greatest}}),
+      join({asks, messages(0, small_size(9), 3), send(0)}),
+      join({asks, {of(Step::answer), 0, 1}, messages(0, small_size(9), 3), send(0)}),
       join({asks, {of(Step::rubbish), 0, 16}, List(16, 9), send(0)}),
-      join({{of(Step::post), 4, greatest, of(Step::welcome), 0, 0}, send(0), {of(Step::read), 4, thousands, 5, of(Step::reply), 0, 0, 0}, send(0)}),
-      join({{of(Step::read), 5, thousands, 90, of(Step::post), 5, 7, 3, of(Step::welcome), 0, 0}, send_some(0, 7), send(0), reply, send(0)}),
-      join({{of(Step::post), 4, greatest, of(Step::welcome), 0, 1}, send(0), {of(Step::post), 4, 7, 3}}),
-      join({{of(Step::post), 5, greatest, of(Step::connect), 5, 0, of(Step::welcome), 0, 0}, send(0), {of(Step::post), 5, 7, 3}, messages(1, greatest, 3), send(1)}),
-      join({{of(Step::post), 4, greatest, of(Step::connect), 4, 8}, messages(1, greatest, 3), {of(Step::welcome), 0, 0}, send(0), send(1), {of(Step::post), 4, 7, 3}}),
+      join({{of(Step::post), 4, greatest, of(Step::answer), 0, 0}, send(0), {of(Step::read), 4, thousands, 5, of(Step::reply), 0, 0, 0}, send(0)}),
+      join({{of(Step::read), 5, thousands, 90, of(Step::post), 5, 7, 3, of(Step::answer), 0, 0}, send_some(0, 7), send(0), reply, send(0)}),
+      join({{of(Step::post), 4, greatest, of(Step::answer), 0, 1}, send(0), {of(Step::post), 4, 7, 3}}),
+      join({{of(Step::post), 5, greatest, of(Step::connect), 5, 0, of(Step::answer), 0, 0}, send(0), {of(Step::post), 5, 7, 3}, messages(1, greatest, 3), send(1)}),
+      join({{of(Step::post), 4, greatest, of(Step::connect), 4, 8}, chooses(1), messages(1, greatest, 3), {of(Step::answer), 0, 0}, send(0), send(1), {of(Step::post), 4, 7, 3}}),
       join({{of(Step::post), 4, greatest, of(Step::close), 0, 0, of(Step::read), 6, greatest}}),
       join({hello, {of(Step::packet), 0, 1, 1, 1, 0, small_size(5), 0, small_size(30)}, send(0)}),
       join({hello, messages(0, small_size(9), 3), {of(Step::damage), 0, small_size(6), 0}, send(0)}),

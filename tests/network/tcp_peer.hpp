@@ -118,8 +118,8 @@ struct Line {
   bool over = false;               ///< nothing more is sent here
   bool closing = false;            ///< its end was announced
   bool ours = false;               ///< the context has connected
-  std::uint64_t peer = 0;          ///< its identity; 0: has not greeted, or nothing has followed a welcome
-  std::uint64_t greeter = 0;       ///< who has greeted and asked for a welcome, which decides by sending more
+  std::uint64_t peer = 0;          ///< its identity; 0: has not greeted, or was not chosen after a welcome
+  std::uint64_t greeter = 0;       ///< who has greeted and asked for a welcome, and decides whether this connection is used
   std::uint64_t meant = 0;         ///< whom the context looks for here, until it is welcomed
   // How far the protocol was read in what was sent.
   std::byte head[sizeof(tcp::PacketHead)]{};
@@ -128,7 +128,8 @@ struct Line {
   Posted* reply = nullptr;
   // What came.
   std::vector<std::byte> in;
-  bool greeted_us = false, welcomed_us = false, ended = false;
+  bool greeted_us = false, welcomed_us = false, chose_us = false, ended = false;
+  std::uint64_t challenge = 0;     ///< of the welcome
   bool silent = false;             ///< the context has announced that no more comes
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
@@ -157,7 +158,8 @@ class Stranger {
   /// \param key the job's, or another
   void greet(Line& line, std::uint64_t from, std::uint64_t key = job, bool asks_for_welcome = false) {
     const tcp::Greeting greeting{from, identity_of(context.name()), asks_for_welcome};
-    add(line, tcp::PacketKind::greeting, tcp::proof_of(key, tcp::PacketKind::greeting, greeting.from, greeting.to), &greeting, sizeof greeting);
+    const std::uint64_t proof = tcp::proof_of(key, tcp::PacketKind::greeting, greeting.from, greeting.to, asks_for_welcome);
+    add(line, tcp::PacketKind::greeting, proof, &greeting, sizeof greeting);
   }
 
   /// Sends up to `bytes` of what is pending. What it does is to be awaited by `settle` before anything is done elsewhere.
@@ -165,7 +167,14 @@ class Stranger {
 
   /// The answer to a context that looks for somebody. \param key the job's, or another
   void welcome(Line& line, std::uint64_t key = job) {
-    add(line, tcp::PacketKind::welcome, tcp::proof_of(key, tcp::PacketKind::welcome, line.meant, identity_of(context.name())), nullptr, 0);
+    constexpr std::uint64_t challenge = 0xc4a11e06e;
+    const std::uint64_t proof = tcp::proof_of(key, tcp::PacketKind::welcome, line.meant, identity_of(context.name()), challenge);
+    add(line, tcp::PacketKind::welcome, proof, &challenge, sizeof challenge);
+  }
+  /// The answer to its welcome.
+  void choose(Line& line, std::uint64_t key = job) {
+    const std::uint64_t proof = tcp::proof_of(key, tcp::PacketKind::choice, line.greeter, identity_of(context.name()), line.challenge);
+    add(line, tcp::PacketKind::choice, proof, nullptr, 0);
   }
 
   // The context's side.

@@ -18,7 +18,6 @@ std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes)
       if (line.have < sizeof line.head) return done;
       tcp::PacketHead head;
       std::memcpy(&head, line.head, sizeof head);
-      if (line.greeter && !line.peer) line.peer = line.greeter;  // it uses this connection
       if (is_unclear(line, head)) return done - n;
       line.bad = !is_good(line, head);
       if (line.bad) continue;
@@ -63,8 +62,10 @@ bool Stranger::is_unclear(const Line& line, const tcp::PacketHead& head) {
 bool Stranger::is_good(const Line& line, const tcp::PacketHead& head) {
   if (head.version != tcp::packet_version) return false;
   if (line.meant && !line.peer)
-    return head.kind == tcp::PacketKind::welcome && head.bytes == 0 &&
-           head.id == tcp::proof_of(job, tcp::PacketKind::welcome, line.meant, identity_of(context.name()));
+    return head.kind == tcp::PacketKind::welcome && head.bytes == sizeof line.challenge;
+  if (line.greeter && !line.peer)
+    return head.kind == tcp::PacketKind::choice && head.bytes == 0 && line.welcomed_us &&
+           head.id == tcp::proof_of(job, tcp::PacketKind::choice, line.greeter, identity_of(context.name()), line.challenge);
   if (!line.peer) return head.kind == tcp::PacketKind::greeting && head.bytes == sizeof(tcp::Greeting);
   switch (head.kind) {
     case tcp::PacketKind::message: return head.bytes <= largest;
@@ -95,12 +96,17 @@ void Stranger::end_packet(Line& line) {
     case tcp::PacketKind::greeting: {
       tcp::Greeting greeting;
       std::memcpy(&greeting, line.body.data(), sizeof greeting);
-      line.bad = greeting.to != identity_of(context.name()) || head.id != tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to);
+      line.bad = greeting.to != identity_of(context.name()) || head.id != tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to, greeting.asks_for_welcome);
       if (line.bad) break;
       (greeting.asks_for_welcome ? line.greeter : line.peer) = greeting.from;
       break;
     }
-    case tcp::PacketKind::welcome: line.peer = line.meant; break;
+    case tcp::PacketKind::welcome:
+      std::memcpy(&line.challenge, line.body.data(), sizeof line.challenge);
+      line.bad = head.id != tcp::proof_of(job, tcp::PacketKind::welcome, line.meant, identity_of(context.name()), line.challenge);
+      if (!line.bad) line.peer = line.meant;
+      break;
+    case tcp::PacketKind::choice: line.peer = line.greeter; break;
     case tcp::PacketKind::message: expected_.push_back(line.body); break;
     case tcp::PacketKind::refusal: read_of(line, head.id)->refused = true; break;
     case tcp::PacketKind::request: {
@@ -165,18 +171,25 @@ void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* bo
     std::memcpy(&greeting, body, sizeof greeting);
     const bool searched = greeting.to == identity_of(searched_name(0)) || greeting.to == identity_of(searched_name(1));
     must(greeting.from == identity_of(context.name()) && listens(greeting.to) && greeting.asks_for_welcome == searched &&
-             head.id == tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to), "the context greets as somebody else, or somebody else");
+             head.id == tcp::proof_of(job, tcp::PacketKind::greeting, greeting.from, greeting.to, searched), "the context greets as somebody else, or somebody else");
     line.greeted_us = true;
     (searched ? line.meant : line.peer) = greeting.to;
     return;
   }
   if (line.greeter && !line.welcomed_us) {
-    must(head.kind == tcp::PacketKind::welcome && head.bytes == 0 &&
-             head.id == tcp::proof_of(job, tcp::PacketKind::welcome, identity_of(context.name()), line.greeter), "the context does not welcome who asks for it");
+    must(head.kind == tcp::PacketKind::welcome && head.bytes == sizeof line.challenge, "the context does not welcome who asks for it");
+    std::memcpy(&line.challenge, body, sizeof line.challenge);
+    must(head.id == tcp::proof_of(job, tcp::PacketKind::welcome, identity_of(context.name()), line.greeter, line.challenge), "the context welcomes somebody else");
     line.welcomed_us = true;
     return;
   }
   must(line.peer, "the context sends before it knows to whom");
+  if (line.meant && !line.chose_us) {
+    must(head.kind == tcp::PacketKind::choice && head.bytes == 0 &&
+             head.id == tcp::proof_of(job, tcp::PacketKind::choice, identity_of(context.name()), line.meant, line.challenge), "the context does not choose where it was welcomed");
+    line.chose_us = true;
+    return;
+  }
   switch (head.kind) {
     case tcp::PacketKind::message: {
       std::size_t number = 0;

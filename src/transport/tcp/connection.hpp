@@ -26,7 +26,7 @@ inline std::int64_t seconds_now() noexcept {
 }
 
 /// What a process of this job says in a packet of this kind.
-std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to) noexcept;
+std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, std::uint64_t detail) noexcept;
 /// The addresses of this host. They change only before the first `Context::open`.
 const std::vector<HostAddress>& own_host() noexcept;
 /// What has been learnt about them.
@@ -87,7 +87,7 @@ struct Connection {
   /// How far the two ends know each other.
   enum class Phase : std::uint8_t {
     nameless,  ///< accepted, and has not greeted
-    greeted,   ///< accepted and welcomed: who connected decides whether it is used, by sending more
+    greeted,   ///< accepted and welcomed: who connected decides whether it is used
     trying,    ///< connected to one of the peer's addresses, and not yet welcomed (Trial)
     joined,    ///< in use
   };
@@ -97,6 +97,7 @@ struct Connection {
   std::int16_t own = -1;      ///< index of the address of this host that it uses; -1: not known
   Endpoint there;             ///< the other end
   std::uint64_t from = 0;     ///< with `greeted`: the identity of who greeted
+  std::uint64_t challenge = 0;  ///< in the welcome that was sent or has come
   std::size_t path = 0;       ///< with `trying`: index in Trial::paths
   std::int64_t since = 0;     ///< when it was accepted, or last tried to connect; seconds of CLOCK_MONOTONIC
   bool stands = false;        ///< both ends know of it

@@ -100,7 +100,9 @@ void set_address(const sockaddr_storage& address) {
 }
 const std::vector<HostAddress>& own_host() noexcept { return host; }
 void set_key(std::uint64_t key) noexcept { job_key = key; }
-std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to) noexcept { return proof_of(job_key, kind, from, to); }
+std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, std::uint64_t detail) noexcept {
+  return proof_of(job_key, kind, from, to, detail);
+}
 
 Context::Context() { received_.kind = wire::Operation::Kind::receive; }
 Context::~Context() { Context::close(); }
@@ -260,7 +262,7 @@ void Context::greet(Connection& connection, bool asks_for_welcome) noexcept {
   Packet& packet = *new_packet();
   static_assert(sizeof greeting <= sizeof packet.small);
   std::memcpy(packet.small, &greeting, sizeof greeting);
-  packet.fill(PacketKind::greeting, own_proof(PacketKind::greeting, greeting.from, greeting.to), sizeof greeting);
+  packet.fill(PacketKind::greeting, own_proof(PacketKind::greeting, greeting.from, greeting.to, greeting.asks_for_welcome), sizeof greeting);
   packet.add(packet.small, sizeof greeting);
   packet.finish();
   post_on(connection, packet);
@@ -372,7 +374,7 @@ void Context::accept_all() noexcept {
 bool Context::greeted(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept {
   Greeting greeting;
   std::memcpy(&greeting, body, sizeof greeting);
-  if (proof != own_proof(PacketKind::greeting, greeting.from, greeting.to)) return false;
+  if (proof != own_proof(PacketKind::greeting, greeting.from, greeting.to, greeting.asks_for_welcome)) return false;
   if (greeting.to != identity_) {  // of this job, and looking for another process: the address is one on several hosts
     break_off(connection, ECONNREFUSED);
     return true;
@@ -383,8 +385,11 @@ bool Context::greeted(Connection& connection, std::uint64_t proof, const std::by
   }
   connection.phase = Connection::Phase::greeted;
   connection.from = greeting.from;
+  if (getrandom(&connection.challenge, sizeof connection.challenge, 0) != sizeof connection.challenge) sys::fatal("asking for a random number: %s", std::strerror(errno));
   Packet& packet = *new_packet();
-  packet.fill(PacketKind::welcome, own_proof(PacketKind::welcome, identity_, greeting.from), 0);
+  std::memcpy(packet.small, &connection.challenge, sizeof connection.challenge);
+  packet.fill(PacketKind::welcome, own_proof(PacketKind::welcome, identity_, greeting.from, connection.challenge), sizeof connection.challenge);
+  packet.add(packet.small, sizeof connection.challenge);
   packet.finish();
   post_on(connection, packet);
   return true;

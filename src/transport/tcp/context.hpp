@@ -85,7 +85,7 @@ class Context final : public wire::Context {
   void give_up(Peer& peer) noexcept;
   void take_over(Peer& peer, Connection& connection) noexcept;
   void look_at_trials() noexcept;
-  void welcomed(Connection& connection) noexcept;
+  bool welcomed(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept;
   void end_searches() noexcept;
   void join(Connection& connection, Peer& peer) noexcept;
   bool connect_again(Connection& connection, int error) noexcept;

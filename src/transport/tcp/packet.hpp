@@ -12,7 +12,8 @@ enum class PacketKind : std::uint16_t {
   request,   ///< a ReadRequest. `id`: what the reply must carry
   reply,     ///< the memory asked for
   refusal,   ///< there is no such memory
-  welcome,   ///< the answer to a greeting that asks for one. `id`: the proof that its sender is who was meant
+  welcome,   ///< the answer to a greeting that asks for one: a challenge. `id`: the proof that its sender is who was meant
+  choice,    ///< the answer to that: this connection is used. `id`: the proof of the challenge, which nobody can have heard before
 };
 
 struct PacketHead {
@@ -27,12 +28,13 @@ static_assert(sizeof(PacketHead) == 16);
 /// Who connects to whom, by the identities in their names: the address alone may be that of many hosts.
 struct Greeting {
   std::uint64_t from, to;
-  std::uint64_t asks_for_welcome;  ///< nothing else follows before that has come
+  std::uint64_t asks_for_welcome;  ///< 1: nothing else follows before that has come
 };
 
-/// What only who knows the job's key can say in a greeting, or in the answer to it (SipHash-2-4). The key itself is told to nobody: whoever
-/// listens at an address may be a stranger.
-inline std::uint64_t proof_of(std::uint64_t key, PacketKind kind, std::uint64_t from, std::uint64_t to) noexcept {
+/// What only who knows the job's key can say when it connects, or answers (SipHash-2-4). The key itself is told to nobody: whoever listens at an
+/// address may be a stranger.
+/// \param detail Greeting::asks_for_welcome, or the challenge
+inline std::uint64_t proof_of(std::uint64_t key, PacketKind kind, std::uint64_t from, std::uint64_t to, std::uint64_t detail = 0) noexcept {
   const std::uint64_t second = key ^ 0x9e3779b97f4a7c15;
   std::uint64_t v0 = key ^ 0x736f6d6570736575, v1 = second ^ 0x646f72616e646f6d, v2 = key ^ 0x6c7967656e657261, v3 = second ^ 0x7465646279746573;
   const auto turn = [](std::uint64_t x, int bits) { return x << bits | x >> (64 - bits); };
@@ -44,7 +46,7 @@ inline std::uint64_t proof_of(std::uint64_t key, PacketKind kind, std::uint64_t 
       v2 += v1, v1 = turn(v1, 17) ^ v2, v2 = turn(v2, 32);
     }
   };
-  for (const std::uint64_t word : {static_cast<std::uint64_t>(kind), from, to, std::uint64_t{24} << 56}) {
+  for (const std::uint64_t word : {static_cast<std::uint64_t>(kind), from, to, detail, std::uint64_t{32} << 56}) {
     v3 ^= word;
     rounds(2);
     v0 ^= word;

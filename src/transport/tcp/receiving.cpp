@@ -101,17 +101,19 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     std::memcpy(&head, at, sizeof head);
     std::byte* const body = at + sizeof head;
     const std::size_t whole = sizeof head + head.bytes + padding(head.bytes);
-    if (connection.phase == Connection::Phase::greeted) join(connection, peer_of(connection.from));  // it has chosen this connection
     if (connection.phase == Connection::Phase::trying && connection.peer->trial->found) {  // more after the welcome
       end_searches();
       if (connection.fd < 0) return false;
     }
-    const bool first = connection.phase == Connection::Phase::nameless, answer_due = connection.phase == Connection::Phase::trying;
-    bool good = head.version == packet_version && first == (head.kind == PacketKind::greeting) && answer_due == (head.kind == PacketKind::welcome);
+    using Phase = Connection::Phase;
+    bool good = head.version == packet_version && (connection.phase == Phase::nameless) == (head.kind == PacketKind::greeting) &&
+                (connection.phase == Phase::trying) == (head.kind == PacketKind::welcome) &&
+                (connection.phase == Phase::greeted) == (head.kind == PacketKind::choice);
     switch (head.kind) {
       case PacketKind::greeting: good = good && head.bytes == sizeof(Greeting); break;
-      case PacketKind::welcome:
-        good = good && head.bytes == 0 && head.id == own_proof(PacketKind::welcome, connection.peer->identity, identity_);
+      case PacketKind::welcome: good = good && head.bytes == sizeof connection.challenge; break;
+      case PacketKind::choice:
+        good = good && head.bytes == 0 && head.id == own_proof(PacketKind::choice, connection.from, identity_, connection.challenge);
         break;
       case PacketKind::message: good = good && head.bytes <= largest_; break;
       case PacketKind::request: good = good && head.bytes == sizeof(ReadRequest); break;
@@ -144,6 +146,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     }
     if (good && have < whole) break;
     if (good && head.kind == PacketKind::greeting) good = greeted(connection, head.id, body);
+    if (good && head.kind == PacketKind::welcome) good = welcomed(connection, head.id, body);
     if (!good) {
       if (!connection.peer)
         HEDDLE_NOTICE_ONCE("a connection was refused that does not begin as those of this job do: something that does not belong to it "
@@ -155,7 +158,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     if (head.kind == PacketKind::message) events[found++] = {&received_, 0, head.bytes, body, 0};
     else if (head.kind == PacketKind::request) answer(connection, head.id, body);
     else if (head.kind == PacketKind::refusal) end_read(head.id, EACCES);
-    else if (head.kind == PacketKind::welcome) welcomed(connection);
+    else if (head.kind == PacketKind::choice) join(connection, peer_of(connection.from));
     if (connection.fd < 0) return false;
   }
   return true;

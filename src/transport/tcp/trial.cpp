@@ -133,9 +133,11 @@ void Context::take_over(Peer& peer, Connection& connection) noexcept {
     }
     other->tail = nullptr;
   }
-  if (!trial->head) return;
-  if (connection.head) connection.tail->next = trial->head; else connection.head = trial->head;
-  connection.tail = trial->tail;
+  if (trial->head) {
+    if (connection.head) connection.tail->next = trial->head; else connection.head = trial->head;
+    connection.tail = trial->tail;
+  }
+  if (!connection.head) return;
   later_ = true;  // it leaves at the end of the step
   if (connection.waiting) return;
   connection.waiting = true;
@@ -143,11 +145,13 @@ void Context::take_over(Peer& peer, Connection& connection) noexcept {
 }
 
 /// The peer that was meant answers. Where it was merely slow it may have been tried at another address too, and answers there as well: the best of
-/// these is used.
-void Context::welcomed(Connection& connection) noexcept {
+/// these is used. False when this is somebody else.
+bool Context::welcomed(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept {
+  std::memcpy(&connection.challenge, body, sizeof connection.challenge);
+  if (proof != own_proof(PacketKind::welcome, connection.peer->identity, identity_, connection.challenge)) return false;
   Connection*& found = connection.peer->trial->found;
   if (!found || connection.path < found->path) found = &connection;
-  found_ = true;
+  return found_ = true;
 }
 
 /// Ends the searches that have found somebody.
@@ -166,6 +170,11 @@ void Context::end_searches() noexcept {
         failed.push_back(trial.paths[other->path]);
     experience().learn(failed, trial.paths[found->path]);
     found->phase = Connection::Phase::joined;
+    Packet& choice = *new_packet();
+    choice.fill(PacketKind::choice, own_proof(PacketKind::choice, identity_, peer.identity, found->challenge), 0);
+    choice.finish();
+    if (found->head) found->tail->next = &choice; else found->head = &choice;  // it leaves with what waits
+    found->tail = &choice;
     take_over(peer, *found);
   }
 }

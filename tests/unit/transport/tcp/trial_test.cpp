@@ -60,9 +60,12 @@ struct Somebody {
     if (n > 0) heard.append(bytes, static_cast<std::size_t>(n));
   }
   [[nodiscard]] bool has_greeting() const { return heard.size() >= sizeof(PacketHead) + sizeof(Greeting); }
-  void say(PacketKind kind, std::uint64_t id) const {
-    const PacketHead head{0, kind, packet_version, id};
-    EXPECT_EQ(::send(line, &head, sizeof head, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof head));
+  void say(PacketKind kind, std::uint64_t id, std::uint64_t body) const {
+    const struct {
+      PacketHead head;
+      std::uint64_t body;
+    } packet{{sizeof body, kind, packet_version, id}, body};
+    EXPECT_EQ(::send(line, &packet, sizeof packet, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof packet));
   }
   int listener = -1, line = -1;
   std::string heard;
@@ -126,8 +129,9 @@ TEST_F(TcpTrial, beside_a_stranger_who_says_nothing_the_next_address_is_tried) {
 TEST_F(TcpTrial, who_is_not_meant_cannot_pretend_to_be) {
   const std::uint64_t self = name_of(*a).identity, meant = name_of(*b).identity;
   const std::vector<std::pair<PacketKind, std::uint64_t>> answers = {
-      {PacketKind::welcome, 0}, {PacketKind::welcome, key}, {PacketKind::message, 0}, {PacketKind::welcome, proof_of(key + 1, PacketKind::welcome, meant, self)},
-      {PacketKind::welcome, proof_of(key, PacketKind::welcome, meant + 1, self)}, {PacketKind::welcome, proof_of(key, PacketKind::greeting, self, meant)}};
+      {PacketKind::welcome, 0}, {PacketKind::welcome, key}, {PacketKind::message, 0}, {PacketKind::welcome, proof_of(key + 1, PacketKind::welcome, meant, self, 7)},
+      {PacketKind::welcome, proof_of(key, PacketKind::welcome, meant + 1, self, 7)}, {PacketKind::welcome, proof_of(key, PacketKind::welcome, meant, self, 8)},
+      {PacketKind::welcome, proof_of(key, PacketKind::greeting, self, meant, 1)}};
   for (const auto& [kind, id] : answers) {
     Side from;
     b->messages.clear();
@@ -135,7 +139,7 @@ TEST_F(TcpTrial, who_is_not_meant_cannot_pretend_to_be) {
     wire::Operation operation{{}, wire::Operation::Kind::send};
     from.context.send(from.context.insert(b_also_at({9})), bytes.data(), bytes.size(), nullptr, operation);
     ASSERT_TRUE(until(from, *b, [&] { return stranger.look(), stranger.has_greeting(); }));
-    stranger.say(kind, id);
+    stranger.say(kind, id, 7);
     ASSERT_TRUE(until(from, *b, [&] { return stranger.look(), b->messages.size() == 1; }));
     EXPECT_EQ(stranger.heard.size(), sizeof(PacketHead) + sizeof(Greeting));
   }
@@ -147,7 +151,7 @@ TEST_F(TcpTrial, another_process_of_the_job_hangs_up_when_it_is_not_meant) {
   const struct {
     PacketHead head;
     Greeting body;
-  } packet{{sizeof(Greeting), PacketKind::greeting, packet_version, proof_of(key, PacketKind::greeting, 4711, name_of(*b).identity)},
+  } packet{{sizeof(Greeting), PacketKind::greeting, packet_version, proof_of(key, PacketKind::greeting, 4711, name_of(*b).identity, 1)},
            {4711, name_of(*b).identity, 1}};
   ASSERT_EQ(::send(fd, &packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet));
   char byte;
@@ -239,34 +243,79 @@ TEST_F(TcpTrial, two_that_look_for_each_other_end_with_one_connection) {
   }
 }
 
-TEST_F(TcpTrial, who_was_welcomed_and_leaves_without_a_word_has_not_been_a_peer) {
-  // Somebody who tries two of our addresses and uses one; the other one must not count as a connection that broke.
-  const std::uint64_t identity = 4711, self = name_of(*b).identity;
-  const auto greet = [&] {
-    const int fd = client_of(*b);
+/// Somebody who looks for a context, and has been welcomed.
+struct Seeker {
+  Seeker(Side& other, Side& side) : fd(client_of(side)) {
+    const std::uint64_t self = name_of(side).identity;
     const struct {
       PacketHead head;
       Greeting body;
-    } packet{{sizeof(Greeting), PacketKind::greeting, packet_version, proof_of(key, PacketKind::greeting, identity, self)}, {identity, self, 1}};
+    } packet{{sizeof(Greeting), PacketKind::greeting, packet_version, proof_of(key, PacketKind::greeting, identity, self, 1)}, {identity, self, 1}};
     EXPECT_EQ(::send(fd, &packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet));
-    PacketHead head{};
-    EXPECT_TRUE(until(*a, *b, [&] { return recv(fd, &head, sizeof head, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof head); }));
-    EXPECT_TRUE(head.kind == PacketKind::welcome && head.id == proof_of(key, PacketKind::welcome, self, identity) && head.bytes == 0);
-    return fd;
-  };
-  const int first = greet(), second = greet();
-  const PacketHead message{8, PacketKind::message, packet_version, 0};
-  char packet[sizeof message + 8] = {};
-  std::memcpy(packet, &message, sizeof message);
-  ASSERT_EQ(::send(second, packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet));
+    struct {
+      PacketHead head;
+      std::uint64_t challenge;
+    } answer{};
+    EXPECT_TRUE(until(other, side, [&] { return recv(fd, &answer, sizeof answer, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof answer); }));
+    EXPECT_TRUE(answer.head.kind == PacketKind::welcome && answer.head.bytes == sizeof answer.challenge &&
+                answer.head.id == proof_of(key, PacketKind::welcome, self, identity, answer.challenge));
+    choice = proof_of(key, PacketKind::choice, identity, self, answer.challenge);
+  }
+  ~Seeker() { close(fd); }
+  /// A message behind an answer to the challenge.
+  void say(std::uint64_t proof) const {
+    const struct {
+      PacketHead choice, head;
+      std::uint64_t body;
+    } packet{{0, PacketKind::choice, packet_version, proof}, {8, PacketKind::message, packet_version, 0}, 0};
+    EXPECT_EQ(::send(fd, &packet, sizeof packet, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof packet));
+  }
+  static constexpr std::uint64_t identity = 4711;
+  int fd;
+  std::uint64_t choice = 0;
+};
+
+TEST_F(TcpTrial, who_repeats_what_others_have_said_is_not_taken_for_them) {
+  Seeker good(*a, *b);
+  for (const std::uint64_t proof : {good.choice, std::uint64_t{0}, key}) {
+    Seeker other(*a, *b);  // it could greet because it has heard somebody's greeting
+    ASSERT_NE(other.choice, good.choice);
+    other.say(proof);
+    char byte;
+    EXPECT_TRUE(until(*a, *b, [&] {
+      const ssize_t n = recv(other.fd, &byte, 1, MSG_DONTWAIT);
+      return n == 0 || (n < 0 && errno != EAGAIN);
+    }));
+  }
+  EXPECT_TRUE(b->messages.empty());
+  // Nor does it help to say that no welcome is wanted.
+  const std::uint64_t self = name_of(*b).identity;
+  const int fd = client_of(*b);
+  const struct {
+    PacketHead head;
+    Greeting body;
+  } packet{{sizeof(Greeting), PacketKind::greeting, packet_version, proof_of(key, PacketKind::greeting, Seeker::identity, self, 1)}, {Seeker::identity, self, 0}};
+  ASSERT_EQ(::send(fd, &packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet));
+  char byte;
+  EXPECT_TRUE(until(*a, *b, [&] { return recv(fd, &byte, 1, MSG_DONTWAIT) == 0; }));
+  close(fd);
+  good.say(good.choice);
+  EXPECT_TRUE(until(*a, *b, [&] { return b->messages.size() == 1; }));
+}
+
+TEST_F(TcpTrial, who_was_welcomed_and_leaves_without_a_word_has_not_been_a_peer) {
+  // Somebody who tries two of our addresses and uses one; the other one must not count as a connection that broke.
+  auto unused = std::make_unique<Seeker>(*a, *b);
+  const Seeker used(*a, *b);
+  used.say(used.choice);
   ASSERT_TRUE(until(*a, *b, [&] { return b->messages.size() == 1; }));
-  close(first);
+  unused.reset();
   for (int i = 0; i < 200; ++i) b->look();
-  const wire::Address peer = b->context.insert(encode({identity, {{loopback(9, 1), 0, true}}}));
+  const wire::Address peer = b->context.insert(encode({Seeker::identity, {{loopback(9, 1), 0, true}}}));
   EXPECT_FALSE(b->context.has_left(peer));
   EXPECT_EQ(b->context.send(peer, bytes.data(), 8, nullptr, sent), 1);
-  EXPECT_EQ(recv(second, packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet)) << "the answer comes on the connection that was chosen";
-  close(second);
+  char packet[sizeof(PacketHead) + 8];
+  EXPECT_EQ(recv(used.fd, packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet)) << "the answer comes on the connection that was chosen";
 }
 
 TEST_F(TcpTrial, of_a_host_with_several_addresses_those_that_are_offered_are_served_and_no_other) {
