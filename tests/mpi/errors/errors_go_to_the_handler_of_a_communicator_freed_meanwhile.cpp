@@ -26,8 +26,8 @@ void on_doomed(MPI_Comm* comm, int* code, ...) {
 void on_other(MPI_Comm*, int*, ...) { ++wrong_calls; }
 
 constexpr int large = 1 << 20;
-std::vector<char> large_block(large), small_block(64);
-MPI_Errhandler doomed_handler, other_handler;
+thread_local std::vector<char> large_block(large), small_block(64);
+thread_local MPI_Errhandler doomed_handler, other_handler;  // of each rank, which may be a thread
 
 MPI_Comm new_comm(MPI_Errhandler handler, const char* name) {
   MPI_Comm comm;
