@@ -21,7 +21,7 @@ namespace heddle {
 namespace {
 
 HEDDLE_PARAM_TEXT(network, "HEDDLE_NET", "",
-                  "the interface or network between the nodes: a name (eth0), an address, or a range of addresses (10.9.0.0/24)");
+                  "messages between nodes use this interface or network only: a name (eth0), an address, or a range of addresses (10.9.0.0/24)");
 
 bool is_link_local(const std::string& bytes) {
   const auto at = [&](int i) { return static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]); };
