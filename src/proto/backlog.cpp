@@ -88,6 +88,15 @@ void append(Vci& vci, shm::Peer& peer, shm::Port& port, const Outgoing& item) no
   leave_work(vci);
 }
 
+/// \param before the item before it, or nullptr
+void remove(Vci& vci, Queue& queue, Outgoing* before, Outgoing& item) noexcept {
+  (before ? before->next : queue.head) = item.next;
+  if (queue.tail == &item) queue.tail = before;
+  if (!queue.head) vci.backlog->waiting.remove(&queue);
+  delete &item;
+  vci.backlogged.fetch_sub(1, std::memory_order_release);
+}
+
 bool is_waiting(Vci& vci, shm::Port& port) noexcept {
   if (!vci.backlogged.load(std::memory_order_relaxed)) return false;
   const auto found = vci.backlog->queues.find(&port);
@@ -128,11 +137,7 @@ bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& se
   Outgoing *before = nullptr, *item = queue.head;
   for (; item && !is_it(*item); item = item->next) before = item;
   if (!item) return false;
-  (before ? before->next : queue.head) = item->next;
-  if (queue.tail == item) queue.tail = before;
-  if (!queue.head) vci.backlog->waiting.remove(&queue);
-  delete item;
-  vci.backlogged.fetch_sub(1, std::memory_order_release);
+  remove(vci, queue, before, *item);
   return true;
 }
 
@@ -179,6 +184,23 @@ bool try_push_item(VciGuard& guard, const Queue& queue, const Outgoing& item) no
   return try_push(*queue.port, item.head, item.payload, item.bytes);
 }
 
+/// Decides the questions behind what the full ring of a process that has left will never take.
+bool answer_questions(VciGuard& guard, Queue& queue) noexcept {
+  bool worked = false;
+  Outgoing *before = nullptr, *item = queue.head;
+  while (item) {
+    Outgoing* following = item->next;
+    if (!item->message && item->head.kind == RecordKind::cancel && try_push_cancel(guard, queue, *item)) {
+      remove(guard.vci(), queue, before, *item);
+      worked = true;
+    } else {
+      before = item;
+    }
+    item = following;
+  }
+  return worked;
+}
+
 }  // namespace
 
 bool drain_backlog(VciGuard& guard) noexcept {
@@ -201,6 +223,7 @@ bool drain_backlog(VciGuard& guard) noexcept {
     }
     if (pushed) queue->peer->ring_doorbell(queue->port->vci);
     worked |= pushed;
+    if (queue->head && queue->peer->stage() > shm::Stage::finishing) [[unlikely]] worked |= answer_questions(guard, *queue);
     queue = following;
   }
   return worked;

@@ -1,6 +1,7 @@
 // MPI_Cancel. A receive is in this process's hands. The message of a send may be with its receiver, who alone knows whether it has
 // matched it, and so is asked. docs/design/core.md, cancelling.
 #include <atomic>
+#include <string>
 
 #include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
@@ -94,6 +95,16 @@ void handle_cancelled(VciGuard& guard, const Cancel& what) noexcept {
   if (send.asked == what.number) end_cancelled(guard, send);
 }
 
+namespace {
+/// Whether a process of the node may still ask. One that is gone, and was never heard in person, cannot.
+bool may_ask(ProcessIndex process) noexcept {
+  std::string problem;
+  const shm::Peer* peer = shm::find(process);
+  if (!peer) peer = shm::attach(process, problem);
+  return peer && peer->stage() == shm::Stage::running;
+}
+}  // namespace
+
 bool is_awaited() noexcept {
   bool awaited = false;
   for_each_vci([&](Vci& vci) {
@@ -104,7 +115,7 @@ bool is_awaited() noexcept {
       if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::offer) continue;
       const ProcessIndex sender = message.offer.process;
       if (sender == runtime.self) continue;
-      awaited = net::reaches(sender) ? !net::is_finishing(vci, sender, message.lane) : peer_of(sender).stage() == shm::Stage::running;
+      awaited = net::reaches(sender) ? !net::is_finishing(vci, sender, message.lane) : may_ask(sender);
     }
   });
   return awaited;
