@@ -79,6 +79,9 @@ void add_subject(Text& text, const WaitSubject& subject) noexcept {
   } else if (receives) {
     text.add(": for a message ");
     add_message(text, request->pattern.source, request->pattern.tag);
+  } else if (sends && request->asked) {
+    text.add(": to cancel a send of %llu bytes to rank %d, tag %d, which has not answered: it is in no MPI call, or has taken the message by a matched probe",
+             static_cast<unsigned long long>(request->capacity), request->peer, request->pattern.tag);
   } else if (sends) {
     text.add(": to send %llu bytes to rank %d, tag %d, which has not received them yet",
              static_cast<unsigned long long>(request->capacity), request->peer, request->pattern.tag);
