@@ -202,7 +202,7 @@ std::int64_t now_ns() noexcept {
 }  // namespace
 
 bool poll(VciGuard& guard, bool neighbours) noexcept {
-  Net& net = *guard.vci().net.load(std::memory_order_relaxed);
+  Net& net = *guard.vci().net.load(std::memory_order_acquire);  // pairs with open_net, which needs not hold the VCI
   ++net.epoch;
   net.in_step = true;
   bool worked = net.dirty.empty() ? false : flush(guard);
@@ -251,7 +251,7 @@ bool is_known_to_have_left(const Link& link) noexcept {
 bool has_left(Vci& vci, ProcessIndex process, unsigned lane) noexcept { return is_known_to_have_left(link_to(net_of(vci), process, lane)); }
 
 bool is_finishing(Vci& vci, ProcessIndex process, unsigned index) noexcept {
-  Net* net = vci.net.load(std::memory_order_relaxed);
+  Net* net = vci.net.load(std::memory_order_acquire);
   const Link* link = net ? find_link(*net, process, index) : nullptr;
   return !link || link->peer_closing || is_known_to_have_left(*link);
 }
@@ -306,7 +306,7 @@ void for_each_net(Action&& action) noexcept {
   for_each_vci([&](Vci& vci) {
     if (!vci.net.load(std::memory_order_acquire)) return;
     VciGuard guard(vci);
-    action(guard, *vci.net.load(std::memory_order_relaxed));
+    action(guard, *vci.net.load(std::memory_order_acquire));
   });
 }
 

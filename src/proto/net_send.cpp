@@ -256,7 +256,7 @@ void push(VciGuard& guard, ProcessIndex process, unsigned lane, const proto::Rec
 }
 
 bool flush(VciGuard& guard) noexcept {
-  Net* net = guard.vci().net.load(std::memory_order_relaxed);
+  Net* net = guard.vci().net.load(std::memory_order_acquire);  // pairs with open_net
   if (net->dirty.empty()) return false;
   std::vector<Link*> links;
   links.swap(net->dirty);

@@ -80,7 +80,7 @@ class AtNetwork {
   /// Another thread sleeps there for this VCI: it has the socket.
   [[nodiscard]] bool taken() const noexcept { return taken_; }
   [[nodiscard]] int bell() const noexcept {
-    return only_ ? only_->net.load(std::memory_order_relaxed)->bell : guard_bell;
+    return only_ ? only_->net.load(std::memory_order_acquire)->bell : guard_bell;
   }
   [[nodiscard]] bool rung_since(std::uint32_t ticket) const noexcept {
     return doorbell_.bell.load(std::memory_order_seq_cst) != ticket;

@@ -123,7 +123,7 @@ Net& open_net(Vci& vci) noexcept {
   std::string problem;
   net->bell = shm::open_bell(shm::header->doorbell, vci.index, problem);
   if (net->bell < 0) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
-  vci.net.store(net, std::memory_order_release);  // pairs with net_of's load
+  vci.net.store(net, std::memory_order_release);  // pairs with all loads that are followed: another thread may hold the VCI
   wake_all_sleepers();  // whoever sleeps at the network does not know of this one yet
   return *net;
 }
