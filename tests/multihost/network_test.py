@@ -1,19 +1,12 @@
 #!/usr/bin/env python3
 """Which address a job uses between hosts that have several, or none, and what is said when they do not fit together."""
 import json
-import os
-import sys
 import unittest
 
 import engines
-from hosts import Hosts, why_not
+from hosts import Hosts
 
-for reason in (why_not(), engines.why_not("hydra")):
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
-EXCHANGE = os.path.join(engines.BUILD, "tests/multihost/multihost_exchange")
-HEDDLE = os.path.join(engines.BUILD, "bin/heddle")
+engines.skip_without("hydra")
 
 
 class Network(unittest.TestCase):
@@ -35,13 +28,13 @@ class Network(unittest.TestCase):
         self.hosts.in_network(self.hosts.holders[host][1], lines)
 
     def info(self, host=0, **env):
-        code, text = self.hosts.run(host, [HEDDLE, "info", "network", "--json"], env=env)
+        code, text = self.hosts.run(host, [engines.HEDDLE, "info", "network", "--json"], env=env)
         self.assertIn(code, (0, 1), text)
         return json.loads(text)
 
     def exchange(self, **env):
         """4 ranks on the hosts for a moment: exit code and output."""
-        return self.hosts.run(0, [*engines.command("hydra", self.hosts, 2), "-n", 4, EXCHANGE, 0.2], env={"HEDDLE_NET_TIMEOUT": "5", **env})
+        return self.hosts.run(0, [*engines.command("hydra", self.hosts, 2), "-n", 4, engines.EXCHANGE, 0.2], env={"HEDDLE_NET_TIMEOUT": "5", **env})
 
     def works_over(self, address, **env):
         self.assertEqual(self.info(**env)["chosen"]["address"], address)

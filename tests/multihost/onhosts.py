@@ -12,7 +12,7 @@ import signal
 import sys
 
 import engines
-from hosts import Hosts, why_not
+from hosts import Hosts
 
 
 def count_ranks(words):
@@ -28,10 +28,7 @@ def count_ranks(words):
 
 def main():
     engine, count, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    for reason in (why_not(), engines.why_not(engine)):
-        if reason:
-            print("skipped:", reason)
-            return 77
+    engines.skip_without(engine)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # with everything cleaned up
     per_host = -(-count_ranks(words) // count)
     with Hosts(count) as hosts:

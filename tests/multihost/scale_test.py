@@ -8,15 +8,12 @@ import sys
 import unittest
 
 import engines
-from hosts import Hosts, why_not
+from hosts import Hosts
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scale"))
 import scale_test as numbers  # pylint: disable=wrong-import-position
 
-for reason in (why_not(), engines.why_not("hydra")):
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
+engines.skip_without("hydra")
 
 
 def measure():

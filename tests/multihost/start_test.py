@@ -9,15 +9,11 @@ import time
 import unittest
 
 import engines
-from hosts import PRIVATE_TMP, Hosts, ranks_on, why_not
+from hosts import PRIVATE_TMP, Hosts, ranks_on
 
 ENGINE = sys.argv.pop(1)
-for reason in (why_not(), engines.why_not(ENGINE)):
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
+engines.skip_without(ENGINE)
 CLIENT = os.path.join(engines.BUILD, "tests/launch/launch_client")
-EXCHANGE = os.path.join(engines.BUILD, "tests/multihost/multihost_exchange")
 KIND = {"hydra": "pmi1", "prte": "pmix", "slurm": "pmi2"}[ENGINE]
 
 
@@ -106,7 +102,7 @@ class Start(unittest.TestCase):
         hosts, settings = self.hosts(2)
         late = '[ "${PMI_RANK:-$PMIX_RANK}" != 3 ] || exec sleep 1000; exec "$0" 1'
         command = engines.command(ENGINE, hosts, 2) + (["-x", "HEDDLE_START_TIMEOUT"] if ENGINE == "prte" else [])
-        code, text = hosts.run(0, [*command, "-n", 4, "sh", "-c", late, EXCHANGE], env={**settings, "HEDDLE_START_TIMEOUT": "2"})
+        code, text = hosts.run(0, [*command, "-n", 4, "sh", "-c", late, engines.EXCHANGE], env={**settings, "HEDDLE_START_TIMEOUT": "2"})
         self.assertNotEqual(code, 0, text)
         self.assertRegex(text, r"rank [02] has waited for 2 s \(HEDDLE_START_TIMEOUT\) for the job's other ranks: not all 4 have come")
 

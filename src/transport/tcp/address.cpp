@@ -149,39 +149,32 @@ bool route_of_kernel(const Endpoint& to, Endpoint& from) noexcept {
   return found;
 }
 
+int index_of(const std::vector<HostAddress>& host, const Endpoint& address) noexcept {
+  for (std::size_t i = 0; i < host.size(); ++i)
+    if (host[i].address.same_address(address)) return static_cast<int>(i);
+  return -1;
+}
+
 std::vector<Path> paths_to(const Name& peer, const std::vector<HostAddress>& host, Route route) {
-  const auto own_of = [&](const Endpoint& address) {
-    for (std::size_t i = 0; i < host.size(); ++i)
-      if (host[i].address.same_address(address)) return static_cast<int>(i);
-    return -1;
-  };
   std::vector<Path> paths;
   for (const OfferedAddress& offered : peer.addresses) {
     Path path;
     path.to = offered.address;
-    path.own = own_of(offered.address);
+    path.own = index_of(host, offered.address);
+    Endpoint from;
     if (path.own >= 0) {
       path.standing = Standing::own;
-      paths.push_back(path);
-      continue;
-    }
-    Endpoint from;
-    if (!route) {
-      paths.push_back(path);
-      continue;
-    }
-    if (!route(offered.address, from)) {
+    } else if (route && !route(offered.address, from)) {
       path.standing = Standing::no_route;
-      paths.push_back(path);
-      continue;
-    }
-    path.own = own_of(from);
-    const HostAddress* const leaves = path.own < 0 ? nullptr : &host[static_cast<std::size_t>(path.own)];
-    if (!offered.linked || (leaves && !leaves->linked)) path.standing = Standing::no_link;
-    else if (!leaves || !leaves->offered) path.standing = Standing::elsewhere;
-    if (leaves) {
-      path.megabits = std::min(leaves->megabits, offered.megabits);
-      path.direct = share_a_network(leaves->address, offered.address, leaves->prefix);
+    } else if (route) {
+      path.own = index_of(host, from);
+      const HostAddress* const leaves = path.own < 0 ? nullptr : &host[static_cast<std::size_t>(path.own)];
+      if (!offered.linked || (leaves && !leaves->linked)) path.standing = Standing::no_link;
+      else if (!leaves || !leaves->offered) path.standing = Standing::elsewhere;
+      if (leaves) {
+        path.megabits = std::min(leaves->megabits, offered.megabits);
+        path.direct = share_a_network(leaves->address, offered.address, leaves->prefix);
+      }
     }
     paths.push_back(path);
   }

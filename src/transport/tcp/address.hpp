@@ -38,6 +38,9 @@ struct HostAddress {
   bool offered = true;        ///< peers are told of it; others serve to recognise this host
 };
 
+/// Which of a host's addresses this is, whatever the port; -1: none.
+int index_of(const std::vector<HostAddress>& host, const Endpoint& address) noexcept;
+
 /// What a peer tells of one address.
 struct OfferedAddress {
   Endpoint address;           ///< with the port

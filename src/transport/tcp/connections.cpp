@@ -46,7 +46,7 @@ int make_descriptor(Make&& make) noexcept {
 
 /// Whether a connection to `other` stays on this host.
 bool is_own_host(const Endpoint& other) noexcept {
-  return std::any_of(host.begin(), host.end(), [&](const HostAddress& one) { return one.address.same_address(other); });
+  return index_of(host, other) >= 0;
 }
 
 void prepare(int fd, const Endpoint& other) noexcept {
@@ -77,10 +77,7 @@ int own_of(int fd) noexcept {
   sockaddr_storage address{};
   socklen_t bytes = sizeof address;
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes)) return -1;
-  const Endpoint here = Endpoint::of(address);
-  for (std::size_t i = 0; i < host.size(); ++i)
-    if (host[i].address.same_address(here)) return static_cast<int>(i);
-  return -1;
+  return index_of(host, Endpoint::of(address));
 }
 
 bool failed(const char* what, std::string& problem) {
@@ -444,12 +441,7 @@ void Context::break_off(Connection& connection, int error) noexcept {
   if (connection.phase == Connection::Phase::trying) return end_attempt(connection, error);
   end(connection);
   if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
-  while (Packet* packet = connection.head) {
-    connection.head = packet->next;
-    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
-    release(*packet);
-  }
-  connection.tail = nullptr;
+  drop(connection.head, connection.tail, error);
   Peer* peer = connection.peer;
   if (!peer) return;
   bool concerned = peer->out == &connection;

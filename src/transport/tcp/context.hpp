@@ -98,6 +98,7 @@ class Context final : public wire::Context {
   void post_on(Connection& connection, Packet& packet) noexcept;
   Packet* new_packet() noexcept;
   void release(Packet& packet) noexcept;
+  void drop(Packet*& head, Packet*& tail, int error) noexcept;
   void withdraw(std::uint32_t region) noexcept;
   bool push(Connection& connection) noexcept;
   void push_all() noexcept;

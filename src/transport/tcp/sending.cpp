@@ -53,6 +53,16 @@ void Context::release(Packet& packet) noexcept {
   free_packets_ = &packet;
 }
 
+/// Packets that will never leave fail.
+void Context::drop(Packet*& head, Packet*& tail, int error) noexcept {
+  while (Packet* packet = head) {
+    head = packet->next;
+    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
+    release(*packet);
+  }
+  tail = nullptr;
+}
+
 /// Sends what waits on a connection until the kernel takes no more: many packets with a call, and what follows at once is announced, so that
 /// the end of a packet does not travel alone. True if anything left.
 bool Context::push(Connection& connection) noexcept {

@@ -84,11 +84,7 @@ void Context::begin_attempt(Peer& peer, std::size_t path, int fd) noexcept {
 /// An address was tried in vain.
 void Context::end_attempt(Connection& connection, int error) noexcept {
   end(connection);
-  while (Packet* packet = connection.head) {
-    connection.head = packet->next;
-    release(*packet);
-  }
-  connection.tail = nullptr;
+  drop(connection.head, connection.tail, error);
   Peer& peer = *connection.peer;
   Trial& trial = *peer.trial;
   --trial.live;
@@ -108,12 +104,7 @@ void Context::give_up(Peer& peer) noexcept {
   peer.error = trial.errors.empty() ? EDESTADDRREQ : trial.errors[0];
   for (const int error : trial.errors)
     if (error == ECONNRESET || error == EPIPE) peer.error = ECONNRESET;
-  while (Packet* packet = trial.head) {
-    trial.head = packet->next;
-    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, peer.error});
-    release(*packet);
-  }
-  trial.tail = nullptr;
+  drop(trial.head, trial.tail, peer.error);
   for (std::size_t slot = 0; slot < reads_under_way_.size(); ++slot)
     if (reads_under_way_[slot].operation && reads_under_way_[slot].peer == &peer) end_read(slot, peer.error);
 }
@@ -127,11 +118,7 @@ void Context::take_over(Peer& peer, Connection& connection) noexcept {
   for (auto& other : connections_) {
     if (other->fd < 0 || other->peer != &peer || other->phase != Connection::Phase::trying) continue;
     end(*other);
-    while (Packet* packet = other->head) {
-      other->head = packet->next;
-      release(*packet);
-    }
-    other->tail = nullptr;
+    drop(other->head, other->tail, ECANCELED);  // its greeting
   }
   if (trial->head) {
     if (connection.head) connection.tail->next = trial->head; else connection.head = trial->head;
@@ -194,9 +181,9 @@ std::string Context::way(wire::Address address) const {
   const auto text = [](const Endpoint& to, int own) {
     const std::vector<HostAddress>& host = own_host();
     Endpoint from;
-    const bool known = own < 0 && route_of_kernel(to, from);
-    for (std::size_t i = 0; own < 0 && i < host.size(); ++i)  // without a route: the best one that this job uses
-      if (known ? host[i].address.same_address(from) : host[i].offered) own = static_cast<int>(i);
+    if (own < 0 && route_of_kernel(to, from)) own = index_of(host, from);
+    else for (std::size_t i = 0; own < 0 && i < host.size(); ++i)  // without a route: the best one that this job uses
+      if (host[i].offered) own = static_cast<int>(i);
     return text_of(to, own, host);
   };
   if (peer.out) return text(peer.out->there, peer.out->own);

@@ -1,19 +1,24 @@
 // One end of what tests of tcp::Context do: contexts of one process stand for processes, and meet over the loopback interface.
 #pragma once
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "transport/tcp/context.hpp"
+#include "transport/tcp/packet.hpp"
 
 namespace heddle::tcp {
 
@@ -85,5 +90,68 @@ inline int open_sockets() {
   }
   return count;
 }
+
+class TcpContext : public testing::Test {
+ protected:
+  TcpContext() {
+    sockaddr_storage loopback{};
+    auto& in = reinterpret_cast<sockaddr_in&>(loopback);
+    in.sin_family = AF_INET;
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    set_address(loopback);
+    set_key(key);
+  }
+};
+
+/// A peer in the hands of a test: connections that carry what it likes.
+struct RawPeer {
+  explicit RawPeer(Side& s) : side(s) {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    in.sin_port = htons(1);
+    sockaddr_storage any{};
+    std::memcpy(&any, &in, sizeof in);
+    name = encode({identity, {{Endpoint::of(any), 0, true}}});
+  }
+  ~RawPeer() {
+    for (const int fd : fds) ::close(fd);
+  }
+  /// A packet, or its first bytes.
+  void send(int fd, PacketKind kind, std::uint64_t id, const void* body, std::size_t bytes, std::size_t there) {
+    std::vector<std::byte> packet(sizeof(PacketHead) + there);
+    const PacketHead head{static_cast<std::uint32_t>(bytes), kind, packet_version, id};
+    std::memcpy(packet.data(), &head, sizeof head);
+    std::memcpy(packet.data() + sizeof head, body, std::min(bytes, there));
+    EXPECT_EQ(::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL), static_cast<ssize_t>(packet.size()));
+    for (int i = 0; i < 100; ++i) side.look();
+  }
+  int connect() {
+    fds.push_back(client_of(side));
+    const Greeting greeting{identity, name_of(side).identity, 0};
+    send(fds.back(), PacketKind::greeting, proof_of(key, PacketKind::greeting, greeting.from, greeting.to), &greeting, sizeof greeting, sizeof greeting);
+    return fds.back();
+  }
+  /// The id of the next request that comes on any connection.
+  std::uint64_t next_request() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < deadline) {
+      side.look();
+      for (const int fd : fds) {
+        char bytes[sizeof(PacketHead) + sizeof(ReadRequest)];
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) != sizeof bytes) continue;
+        PacketHead head;
+        std::memcpy(&head, bytes, sizeof head);
+        if (head.kind == PacketKind::request) return head.id;
+      }
+    }
+    ADD_FAILURE() << "no request came";
+    return 0;
+  }
+  static constexpr std::uint64_t identity = 4711;
+  Side& side;
+  std::string name;
+  std::vector<int> fds;
+};
 
 }  // namespace heddle::tcp
