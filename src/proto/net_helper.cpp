@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "proto/net_state.hpp"
+#include "sys/clock.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "transport/ofi/tcp_watch.hpp"
@@ -37,12 +37,6 @@ std::atomic<bool> stopping{false}, flushing{false};
 void wake() noexcept {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(event_fd, &one, sizeof one);  // fails only when it is full of wakes
-}
-
-std::int64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
 }
 
 void tick_all() noexcept {
@@ -116,10 +110,10 @@ void* run(void*) noexcept {
   prctl(PR_SET_TIMERSLACK, 1);
   int quiet = 0;
   HostWatch hosts;
-  std::int64_t next_tick = now_ns() + tick_ns;
+  std::int64_t next_tick = sys::now_ns() + tick_ns;
   while (!stopping.load(std::memory_order_acquire)) {
     const bool flushes = flushing.load(std::memory_order_acquire);
-    std::int64_t now = now_ns();
+    std::int64_t now = sys::now_ns();
     if (now >= next_tick) {
       tick_all();
       hosts.tick();

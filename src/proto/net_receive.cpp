@@ -1,10 +1,9 @@
 // What arrives from the network: completions, frames, and the records that are for the network part itself.
-#include <time.h>
-
 #include <bit>
 #include <cerrno>
 
 #include "proto/net_state.hpp"
+#include "sys/clock.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "transport/ofi/tcp_watch.hpp"
@@ -193,20 +192,12 @@ void give_withheld_credit(VciGuard& guard, Net& net) noexcept {
 
 }  // namespace
 
-namespace {
-std::int64_t now_ns() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
-}  // namespace
-
 bool poll(VciGuard& guard, bool neighbours) noexcept {
   Net& net = *guard.vci().net.load(std::memory_order_acquire);  // pairs with open_net, which needs not hold the VCI
   ++net.epoch;
   net.in_step = true;
   bool worked = net.dirty.empty() ? false : flush(guard);
-  if (net.pace.due(neighbours, now_ns)) {
+  if (net.pace.due(neighbours, sys::now_ns)) {
     wire::Event events[events_per_step];
     const int n = net.context.poll(events, events_per_step);
     if (n < 0) sys::fatal("the network's completion queue failed: %s", strerror(-n));

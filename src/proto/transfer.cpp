@@ -19,6 +19,7 @@
 
 #include "proto/net.hpp"
 #include "proto/protocol_state.hpp"
+#include "sys/clock.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 
@@ -32,15 +33,9 @@ constexpr std::uint64_t piece_bytes = 64 << 10;  ///< that one end claims at onc
 constexpr std::int64_t sender_patience = 20'000;   ///< nanoseconds of a full ring before the sender places a piece by itself
 constexpr std::int64_t receiver_patience = 4'000;  ///< nanoseconds without data before the receiver copies a piece by itself
 
-std::int64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
-}
-
 /// True when the other end was not seen for `patience`. The clock starts with the first question.
 bool waited_for(Transfer& t, std::int64_t patience) noexcept {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = sys::now_ns();
   if (!t.since) t.since = now;
   return now - t.since >= patience;
 }

@@ -1,12 +1,12 @@
 #include "vci/wait.hpp"
 
 #include <sched.h>
-#include <time.h>
 
 #include <utility>
 
 #include "sync/futex.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
+#include "sys/clock.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
@@ -87,12 +87,6 @@ struct KnownWaiter {
   }
 };
 
-std::int64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
-}
-
 }  // namespace
 
 std::atomic<unsigned> Waiter::foreign_after{64};
@@ -112,7 +106,7 @@ bool Waiter::pause() noexcept {
     return true;
   }
   [[maybe_unused]] static thread_local const KnownWaiter known;
-  const std::int64_t now = now_ns();
+  const std::int64_t now = sys::now_ns();
   if (!last_) {
     last_ = now;
     patience_ = crowded() ? patience.begin() : -1;
@@ -202,7 +196,7 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
 
 void Waiter::watch(Vci* vci) noexcept {
   if (since_ < 0) return;
-  const std::int64_t now = now_ns();
+  const std::int64_t now = sys::now_ns();
   if (!since_) since_ = now;
   if (now - since_ < hang_report.value() * 1'000'000'000) return;
   proto::report_wait(vci, subject_, hang_report.value());
