@@ -76,6 +76,6 @@ bool flush(VciGuard& guard) noexcept;
 void destroy(Vci& vci) noexcept;
 
 /// See proto::sleep_on_network. \pre active()
-proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept;
+proto::Slept sleep(bool sentinel, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept;
 
 }  // namespace heddle::net

@@ -62,14 +62,14 @@ class AtNetwork {
     if (only)
       taken_ = doorbell_.at_network.fetch_or(bit_, std::memory_order_seq_cst) & bit_;
     else
-      doorbell_.guard_at_network.store(1, std::memory_order_seq_cst);
+      doorbell_.sentinel_at_network.store(1, std::memory_order_seq_cst);
   }
   AtNetwork(const AtNetwork&) = delete;
   AtNetwork& operator=(const AtNetwork&) = delete;
   ~AtNetwork() {
     if (taken_) return;
     if (!only_) {
-      doorbell_.guard_at_network.store(0, std::memory_order_relaxed);
+      doorbell_.sentinel_at_network.store(0, std::memory_order_relaxed);
       return;
     }
     doorbell_.at_network.fetch_and(~bit_, std::memory_order_seq_cst);
@@ -80,7 +80,7 @@ class AtNetwork {
   /// Another thread sleeps there for this VCI: it has the socket.
   [[nodiscard]] bool taken() const noexcept { return taken_; }
   [[nodiscard]] int bell() const noexcept {
-    return only_ ? only_->net.load(std::memory_order_acquire)->bell : guard_bell;
+    return only_ ? only_->net.load(std::memory_order_acquire)->bell : sentinel_bell;
   }
   [[nodiscard]] bool rung_since(std::uint32_t ticket) const noexcept {
     return doorbell_.bell.load(std::memory_order_seq_cst) != ticket;
@@ -95,7 +95,7 @@ class AtNetwork {
 
 }  // namespace
 
-proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long nap, long& limit) noexcept {
+proto::Slept sleep(bool sentinel, Vci* only, std::uint32_t ticket, long nap, long& limit) noexcept {
   Sources sources;
   find_sources(only, sources);
   const bool unreachable = shm::header->doorbell.unreachable.load(std::memory_order_relaxed);
@@ -105,7 +105,7 @@ proto::Slept sleep(bool guard, Vci* only, std::uint32_t ticket, long nap, long& 
     limit = std::min(limit, nap);
   else if (unreachable)
     limit = std::min(limit, 1'000'000L);
-  if (sources.awake || sources.silent || unreachable || !sources.count || !(guard || only))
+  if (sources.awake || sources.silent || unreachable || !sources.count || !(sentinel || only))
     return proto::Slept::not_here;
 
   const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};

@@ -20,7 +20,7 @@ namespace heddle::net {
 bool detail::active = false;
 wire::Network network;
 std::uint64_t job_key = 0;
-int guard_bell = -1;
+int sentinel_bell = -1;
 std::size_t frame_bytes = 0;
 std::size_t copy_limit = 8 << 10;
 std::size_t largest_frame = 0;
@@ -101,9 +101,9 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
   // Rank 0 may have nothing to do but to leave again, while others have not come to ask for its key. No other card is wanted from
   // somebody who may leave: the owner talks to whoever asks, and leaves when that is over.
   if (!agree_on_key(job, problem) || !sys::bootstrap::await_fetches(problem)) return false;
-  guard_bell = shm::open_bell(shm::header->doorbell, shm::guard_bell, problem);
+  sentinel_bell = shm::open_bell(shm::header->doorbell, shm::sentinel_bell, problem);
   runtime.locks = true;  // before there is somebody who looks whether
-  if (guard_bell < 0 || !start_helper(problem)) return false;
+  if (sentinel_bell < 0 || !start_helper(problem)) return false;
   detail::active = true;
   net_of(vci_of_lane(0));
   return true;
@@ -147,7 +147,7 @@ Net::~Net() {
 void stop() noexcept {
   if (!detail::active) return;
   stop_helper();
-  ::close(std::exchange(guard_bell, -1));
+  ::close(std::exchange(sentinel_bell, -1));
   detail::active = false;
 }
 

@@ -56,8 +56,8 @@ bool poll_network(VciGuard& guard, bool neighbours) noexcept { return net::poll(
 bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }
 void destroy_network(Vci& vci) noexcept { net::destroy(vci); }
 
-Slept sleep_on_network(bool guard, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept {
-  return net::active() ? net::sleep(guard, only, ticket, nap_ns, limit_ns) : Slept::not_here;
+Slept sleep_on_network(bool sentinel, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept {
+  return net::active() ? net::sleep(sentinel, only, ticket, nap_ns, limit_ns) : Slept::not_here;
 }
 
 void stop_communication() noexcept {

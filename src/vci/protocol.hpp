@@ -47,9 +47,9 @@ bool flush_network(VciGuard& guard) noexcept;
 void destroy_network(Vci& vci) noexcept;
 enum class Slept : std::uint8_t { not_here, in_vain, woken };
 /// For a thread that is about to sleep, in a process with a network: until the network or the doorbell has something for VCI `only`, or for
-/// any if there is none given and this thread is the guard; not at all if the bell's count is not `ticket` any more. `not_here`: the
+/// any if there is none given and this thread is the sentinel; not at all if the bell's count is not `ticket` any more. `not_here`: the
 /// thread is to sleep on the bell, no longer than `limit_ns`, which is lowered to `nap_ns` where the network wakes nobody; 0: to look again at once.
-Slept sleep_on_network(bool guard, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept;
+Slept sleep_on_network(bool sentinel, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept;
 
 /// Says in one line what the calling thread has been waiting for, for `seconds`. \param vci that it waits on; nullptr: all
 void report_wait(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept;

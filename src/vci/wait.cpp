@@ -139,7 +139,7 @@ namespace {
 /// Who sleeps. Changed only by those who go to sleep or wake up.
 struct Parked {
   sync::Lock lock;
-  bool guarded = false;     ///< one of them is the guard
+  bool has_sentinel = false;     ///< one of them is the sentinel
   bool alert = false;       ///< and wants to be woken for all VCIs
   unsigned everywhere = 0;  ///< threads that wait for anything at all
   unsigned total = 0;
@@ -162,9 +162,9 @@ std::uint32_t Waiter::announce(Vci* vci) noexcept {
   ++parked.total;
   if (!vci) ++parked.everywhere;
   else if (!parked.on[vci->index]++) parked.awaited |= std::uint64_t{1} << vci->index;
-  guard_ = !parked.guarded;
-  if (guard_) {
-    parked.guarded = true;
+  sentinel_ = !parked.has_sentinel;
+  if (sentinel_) {
+    parked.has_sentinel = true;
     parked.alert = !calm_;
   }
   (vci ? vci->sleepers : detail::sleepers_everywhere).fetch_add(1, std::memory_order_seq_cst);
@@ -181,11 +181,11 @@ bool Waiter::sleep(Vci* vci, std::uint32_t ticket) noexcept {
   // could not take because another thread holds its VCI: that one may let go of it and leave. Without the barrier a sender may miss the
   // announcement: then every millisecond. Otherwise once a second, for a launcher that died without a signal.
   long limit = has_backlog() || has_arrivals() ? 50'000 : barrier_works ? 1'000'000'000 : 1'000'000;
-  if (guard_ && calm_ && limit > 1'000'000) limit = 1'000'000;
+  if (sentinel_ && calm_ && limit > 1'000'000) limit = 1'000'000;
   // Before the sleep, not after it: whoever is woken is waited for.
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
-  Vci* const only = guard_ && !calm_ ? nullptr : vci;
-  const proto::Slept slept = proto::sleep_on_network(guard_, only, ticket, nap_, limit);
+  Vci* const only = sentinel_ && !calm_ ? nullptr : vci;
+  const proto::Slept slept = proto::sleep_on_network(sentinel_, only, ticket, nap_, limit);
   // An eighth more each time: what comes then is late by an eighth of the time that was waited, or 4 ms, and a thread that waits for seconds looks
   // a hundred times in each and not two thousand.
   if (limit == nap_ && nap_ < longest_nap) nap_ += nap_ / 8;
@@ -208,21 +208,21 @@ void Waiter::retract(Vci* vci) noexcept {
   --parked.total;
   if (!vci) --parked.everywhere;
   else if (!--parked.on[vci->index]) parked.awaited &= ~(std::uint64_t{1} << vci->index);
-  if (guard_) parked.guarded = parked.alert = false;
+  if (sentinel_) parked.has_sentinel = parked.alert = false;
   (vci ? vci->sleepers : detail::sleepers_everywhere).fetch_sub(1, std::memory_order_relaxed);
   publish_asleep();
   parked.lock.unlock();
 }
 
-// From its first sleep on this thread looked after all VCIs whenever it was awake, and may have been the guard: one of those who
-// still sleep takes over. The guard sleeps on at the network when a ring is for a VCI that a thread sleeps for, so what that leaves behind
+// From its first sleep on this thread looked after all VCIs whenever it was awake, and may have been the sentinel: one of those who
+// still sleep takes over. The sentinel sleeps on at the network when a ring is for a VCI that a thread sleeps for, so what that leaves behind
 // it is told of.
 void Waiter::leave() noexcept {
   parked.lock.lock();
-  const bool nobody = parked.total && !parked.guarded, others = parked.total;
+  const bool nobody = parked.total && !parked.has_sentinel, others = parked.total;
   parked.lock.unlock();
   if (nobody) shm::ring_any(shm::header->doorbell);
-  else if (others && (has_backlog() || has_arrivals())) shm::ring_guard(shm::header->doorbell);
+  else if (others && (has_backlog() || has_arrivals())) shm::ring_sentinel(shm::header->doorbell);
 }
 
 void detail::wake_slowly(Vci& vci) noexcept { shm::ring_sleepers(shm::header->doorbell, vci.index); }

@@ -13,7 +13,7 @@ namespace heddle {
 /// A waiter polls the VCI of what it waits for; after 32 polls that found work, and after 64 idle polls (4 where cores are scarce) it polls every VCI in use once (MPI-5.0 §3.5 progress;
 /// both programs of the VCI paper's figure 9 finish). Then, depending on whether cores are scarce (observed, never asked), it
 /// spins or yields, and parks at last. Parked threads use no CPU, and only what they wait for wakes them; but one of them, the
-/// guard, is woken by a message for any VCI, so that the process makes progress while nobody else does.
+/// sentinel, is woken by a message for any VCI, so that the process makes progress while nobody else does.
 class Waiter {
  public:
   explicit Waiter(const WaitSubject& subject) noexcept : subject_(subject) {}
@@ -44,7 +44,7 @@ class Waiter {
     retract(vci);
     if (rung) spun_ = 0;  // else it is the end of a second, and not the time to look for long again
     // A ring for others, who served it themselves: no use in being woken for each of theirs.
-    calm_ = rung && guard_ && !calm_ && !done() && !progress_all();
+    calm_ = rung && sentinel_ && !calm_ && !done() && !progress_all();
   }
 
   /// Idle looks before all VCIs get one, and the core is offered to others: few where cores are scarce (more processes on
@@ -63,8 +63,8 @@ class Waiter {
   const WaitSubject& subject_;
   unsigned idle_ = 0;
   long nap_ = 500'000;    ///< nanoseconds of the next sleep where the network wakes nobody
-  bool guard_ = false;  ///< in the last sleep this thread was the guard
-  bool calm_ = false;   ///< the next sleep as the guard is a short one that only the own VCI ends
+  bool sentinel_ = false;  ///< in the last sleep this thread was the sentinel
+  bool calm_ = false;   ///< the next sleep as the sentinel is a short one that only the own VCI ends
   bool slept_ = false;
   std::int64_t patience_ = -1;  ///< nanoseconds to look before the first yield; -1: cores are not scarce
   bool yielded_ = false;
@@ -104,7 +104,7 @@ inline void wake_sleepers(Vci& vci) noexcept {
 void wake_all_sleepers() noexcept;
 
 /// After leaving work in a VCI, which is held, for later steps: a record that a full ring refused, a large message to move, a continuation.
-/// If a thread sleeps that looks after the VCI (the guard above all), it wakes up for it, because the caller may make no further MPI call
+/// If a thread sleeps that looks after the VCI (the sentinel above all), it wakes up for it, because the caller may make no further MPI call
 /// for long. Not for what a step itself leaves: whoever made that come has rung, or is waiting.
 inline void leave_work(const Vci& vci) noexcept {
   if (runtime.threads.load(std::memory_order_relaxed) && !vci.stepping) detail::rouse(vci);

@@ -74,29 +74,29 @@ void count(Doorbell& doorbell) noexcept { doorbell.bell.fetch_add(1, std::memory
 std::uint64_t at_network(const Doorbell& doorbell) noexcept {
   return doorbell.at_network.load(std::memory_order_seq_cst);
 }
-bool guarded(const Doorbell& doorbell) noexcept { return doorbell.guard_at_network.load(std::memory_order_seq_cst); }
+bool sentinel_there(const Doorbell& doorbell) noexcept { return doorbell.sentinel_at_network.load(std::memory_order_seq_cst); }
 
 }  // namespace
 
 void ring(Doorbell& doorbell, unsigned vci, int most) noexcept {
   count(doorbell);
-  // That one serves the VCI, for the others too, and leaves nothing behind that it does not tell the guard of
+  // That one serves the VCI, for the others too, and leaves nothing behind that it does not tell the sentinel of
   // (Waiter::leave).
   if (at_network(doorbell) >> vci & 1) return send_to(doorbell, vci);
   sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), most);
-  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+  if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
 }
 
 void ring_sleepers(Doorbell& doorbell, unsigned vci) noexcept {
   count(doorbell);
   sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), INT_MAX);
   if (at_network(doorbell) >> vci & 1) send_to(doorbell, vci);
-  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+  if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
 }
 
-void ring_guard(Doorbell& doorbell) noexcept {
+void ring_sentinel(Doorbell& doorbell) noexcept {
   count(doorbell);
-  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+  if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
 }
 
 void ring_all(Doorbell& doorbell) noexcept {
@@ -104,7 +104,7 @@ void ring_all(Doorbell& doorbell) noexcept {
   sync::futex_wake_bits(doorbell.bell, all_doorbell_bits, INT_MAX);
   for (std::uint64_t mask = at_network(doorbell); mask; mask &= mask - 1)
     send_to(doorbell, static_cast<unsigned>(std::countr_zero(mask)));
-  if (guarded(doorbell)) send_to(doorbell, guard_bell);
+  if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
 }
 
 void ring_any(Doorbell& doorbell) noexcept {
@@ -112,8 +112,8 @@ void ring_any(Doorbell& doorbell) noexcept {
   if (sync::futex_wake_bits(doorbell.bell, all_doorbell_bits, 1) > 0) return;
   if (const std::uint64_t mask = at_network(doorbell))
     send_to(doorbell, static_cast<unsigned>(std::countr_zero(mask)));
-  else if (guarded(doorbell))
-    send_to(doorbell, guard_bell);
+  else if (sentinel_there(doorbell))
+    send_to(doorbell, sentinel_bell);
 }
 
 int open_bell(Doorbell& own, unsigned bell, std::string& problem) {

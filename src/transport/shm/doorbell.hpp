@@ -10,16 +10,16 @@
 namespace heddle::shm {
 
 /// After something for `vci` was published, for somebody to serve it: wakes the thread that sleeps for that VCI at the
-/// network, if there is one; else the guard, and of those who listen to the VCI on the futex word at most `most`.
+/// network, if there is one; else the sentinel, and of those who listen to the VCI on the futex word at most `most`.
 void ring(Doorbell& doorbell, unsigned vci, int most) noexcept;
 /// After something of `vci` was served: wakes all who may have waited for it.
 void ring_sleepers(Doorbell& doorbell, unsigned vci) noexcept;
-/// Wakes every thread; any one; the guard, if it sleeps at the network.
+/// Wakes every thread; any one; the sentinel, if it sleeps at the network.
 void ring_all(Doorbell& doorbell) noexcept;
 void ring_any(Doorbell& doorbell) noexcept;
-void ring_guard(Doorbell& doorbell) noexcept;
+void ring_sentinel(Doorbell& doorbell) noexcept;
 
-/// The socket of this process's thread that sleeps for a VCI, or of its guard (`guard_bell`). Its name is published in
+/// The socket of this process's thread that sleeps for a VCI, or of its sentinel (`sentinel_bell`). Its name is published in
 /// `own`. Called before there is anybody to ring. -1: `problem` is for the user.
 int open_bell(Doorbell& own, unsigned bell, std::string& problem);
 /// Takes the rings that lie in a socket.

@@ -18,15 +18,15 @@ struct Doorbell {
   alignas(sync::cache_line) std::atomic<std::uint32_t> bell;  ///< futex word, counts rings
   // For threads that sleep in a system call which the network ends as well (doorbell.hpp). Written by the owner, but `unreachable`.
   std::atomic<std::uint64_t> at_network;        ///< bit v: one that listens to VCI v
-  std::atomic<std::uint32_t> guard_at_network;  ///< the one that listens to all
+  std::atomic<std::uint32_t> sentinel_at_network;  ///< 1: the sentinel, which listens to all
   std::atomic<std::uint32_t> unreachable;       ///< a neighbour cannot reach their sockets: all sleep on the futex word
   std::atomic<std::uint64_t> name_space;        ///< of the network, in which sockets have their names
-  std::atomic<std::uint64_t> sockets[65];       ///< names, five letters: by VCI, and the guard's
+  std::atomic<std::uint64_t> sockets[65];       ///< names, five letters: by VCI, and the sentinel's
 };
 /// The VCIs that a sleeper of a doorbell listens to, and those that a ring is for, as a futex's set of bits.
 inline std::uint32_t doorbell_bits(unsigned vci) noexcept { return std::uint32_t{1} << (vci % 32); }
 inline constexpr std::uint32_t all_doorbell_bits = ~std::uint32_t{0};
-inline constexpr unsigned guard_bell = 64;  ///< the guard's place among the sockets
+inline constexpr unsigned sentinel_bell = 64;  ///< the sentinel's place among the sockets
 
 /// Where a process is in its life, as others need to know it.
 enum class Stage : std::uint32_t {
