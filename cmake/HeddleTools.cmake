@@ -44,7 +44,7 @@ if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include/mpi.h)
   target_sources(tool_heddle PRIVATE src/transport/network.cpp src/transport/host_address.cpp src/transport/ofi/context.cpp
     src/transport/ofi/first_look.cpp src/transport/ofi/library.cpp src/transport/ofi/provider.cpp src/transport/ofi/tcp_watch.cpp
     src/transport/tcp/address.cpp src/transport/tcp/connections.cpp src/transport/tcp/receiving.cpp
-    src/transport/tcp/sending.cpp src/transport/tcp/trial.cpp src/sys/params.cpp src/sys/mistakes.cpp src/sys/log.cpp)
+    src/transport/tcp/sending.cpp src/transport/tcp/connect_attempt.cpp src/sys/params.cpp src/sys/mistakes.cpp src/sys/log.cpp)
   target_include_directories(tool_heddle PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
 endif()
 

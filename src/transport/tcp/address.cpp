@@ -142,7 +142,7 @@ bool route_of_kernel(const Endpoint& to, Endpoint& from) noexcept {
   const socklen_t bytes = to.fill(address);
   const int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
-  socklen_t own = sizeof address;  // nothing is sent: the kernel looks for the route
+  socklen_t own = sizeof address;  // connecting a datagram socket sends nothing: the kernel only looks up the route
   const bool found = connect(fd, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&address), &own) == 0;
   close(fd);
   if (found) from = Endpoint::of(address);

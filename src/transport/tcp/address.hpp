@@ -1,4 +1,4 @@
-// Where a context can be reached: the addresses of its host, how a peer learns of them, and in which order it tries them.
+// Where a context can be reached: its host's addresses, how peers learn them, and in which order they try them.
 #pragma once
 
 #include <netinet/in.h>
@@ -13,18 +13,18 @@
 
 namespace heddle::tcp {
 
-/// An IP address and a port. IPv4 as the IPv6 address that stands for it (::ffff:10.9.0.1), so that both compare as bytes.
+/// An IP address and a port. IPv4 is stored as a mapped IPv6 address (::ffff:10.9.0.1), so that both compare as bytes.
 struct Endpoint {
   std::array<unsigned char, 16> bytes{};
   std::uint16_t port = 0;  ///< in the host's byte order
 
-  /// Of what the kernel gives; all zeros for another family.
+  /// From the kernel's form; all zeros for another address family.
   static Endpoint of(const sockaddr_storage& address) noexcept;
   [[nodiscard]] bool is_v4() const noexcept;
-  /// As the kernel wants it. The number of its bytes.
+  /// Into the kernel's form. Returns its length.
   socklen_t fill(sockaddr_storage& address) const noexcept;
   [[nodiscard]] bool same_address(const Endpoint& other) const noexcept { return bytes == other.bytes; }
-  /// The address as a person reads it, without the port.
+  /// The address as text, without the port.
   [[nodiscard]] std::string text() const;
 };
 
@@ -38,17 +38,17 @@ struct HostAddress {
   bool offered = true;        ///< peers are told of it; others serve to recognise this host
 };
 
-/// Which of a host's addresses this is, whatever the port; -1: none.
+/// Index of an address in a host's list, ignoring the port; -1: not there.
 int index_of(const std::vector<HostAddress>& host, const Endpoint& address) noexcept;
 
-/// What a peer tells of one address.
+/// One address as a peer publishes it.
 struct OfferedAddress {
   Endpoint address;           ///< with the port
   std::uint32_t megabits = 0;
   bool linked = true;
 };
 
-/// A context as its peers know it: who it is, and where. What `Context::name` holds, as bytes.
+/// A context's published name: its identity and addresses. `Context::name` is its encoded form.
 struct Name {
   std::uint64_t identity = 0;  ///< random: an address may exist on many hosts, as those of bridges for containers do
   std::vector<OfferedAddress> addresses;
@@ -56,14 +56,14 @@ struct Name {
 
 inline constexpr std::size_t largest_name = 800;  ///< bytes: two dozen addresses, which fit the smallest frame (HEDDLE_NET_FRAME)
 
-/// The bytes of a name: all addresses, or the first ones that fit.
+/// Encodes a name, with as many addresses as fit.
 std::string encode(const Name& name);
-/// False when these bytes are no name: they come from the network.
+/// Decodes a name received from the network. False if it is malformed.
 bool decode(std::string_view bytes, Name& name);
-/// How many of `host`'s addresses `encode` takes.
+/// How many of `host`'s addresses `encode` includes.
 std::size_t most_offered(const std::vector<HostAddress>& host) noexcept;
 
-/// What is known of a way to a peer before it is tried, best first.
+/// What is known about a path before it is tried, best first.
 enum class Standing : std::uint8_t {
   good,
   elsewhere,  ///< leaves over an address that is not offered: not on HEDDLE_NET
@@ -73,7 +73,7 @@ enum class Standing : std::uint8_t {
   no_route,
 };
 
-/// A way to a peer.
+/// One possible path to a peer.
 struct Path {
   Endpoint to;
   int own = -1;                ///< index of the HostAddress that it leaves from; -1: none of these
@@ -82,29 +82,29 @@ struct Path {
   Standing standing = Standing::good;
 };
 
-/// The address from which a packet to `to` would leave. False: there is no route.
+/// Finds the local address from which a packet to `to` would leave. False: no route.
 using Route = bool (*)(const Endpoint& to, Endpoint& from) noexcept;
-/// The kernel's answer.
+/// Asks the kernel.
 bool route_of_kernel(const Endpoint& to, Endpoint& from) noexcept;
 
-/// The ways to a peer in the order in which they are tried: by standing, then the fastest, those without a router, IPv4, as the peer names them.
-/// \param route may be null where there is no choice
+/// The paths to a peer in the order to try them: by standing, then speed, without a router, IPv4, the peer's own order.
+/// \param route may be null if there is only one address
 std::vector<Path> paths_to(const Name& peer, const std::vector<HostAddress>& host, Route route);
 
-/// What the searches of this process have shown, so that not each of them waits for the same dead network again: an address of a peer's host
-/// that was passed over in favour of another one comes last from then on; and so do all that are reached from an address of this host which has
-/// led nowhere, to two hosts at least. One that was reached once counts as alive. Thread-safe.
+/// What this process has learnt from its connect attempts, so that they do not each wait for the same dead network. A remote address that failed
+/// where another one worked is tried last from then on; so is every path from a local address that has never worked and failed for two or more
+/// hosts. An address that worked once counts as alive. Thread-safe.
 class Experience {
  public:
-  /// Puts the ways that have failed behind the others.
+  /// Moves paths known to fail behind the others.
   void sort(std::vector<Path>& paths);
-  /// A search has ended with `found`, and the ones before it have led nowhere.
+  /// Records that `found` worked and the `failed` paths before it did not.
   void learn(const std::vector<Path>& failed, const Path& found);
 
  private:
-  struct Own {  ///< of an address of this host
+  struct Own {  ///< what is known of one address of this host
     bool alive = false;
-    std::vector<Endpoint> failed;  ///< addresses of others, without the port. No more of them than hosts that are reached otherwise
+    std::vector<Endpoint> failed;  ///< remote addresses, without the port; at most one for each host reached another way
   };
   Own& of(int own);
   std::mutex mutex_;
@@ -113,7 +113,7 @@ class Experience {
 
 /// "eth1 10.44.0.1 to 10.44.0.2".
 std::string text_of(const Endpoint& to, int own, const std::vector<HostAddress>& host);
-/// "10000 Mb/s, the same network": why a way stands where it does.
+/// "10000 Mb/s, the same network": why a path has its place in the order.
 std::string reason_of(const Path& path);
 
 }  // namespace heddle::tcp

@@ -18,23 +18,23 @@
 
 namespace heddle::tcp {
 
-/// Of CLOCK_MONOTONIC.
+/// Seconds of CLOCK_MONOTONIC.
 inline std::int64_t seconds_now() noexcept {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return now.tv_sec;
 }
 
-/// What a process of this job says in a packet of this kind.
+/// The proof that a process of this job puts into a packet of this kind.
 std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, std::uint64_t detail) noexcept;
 /// The addresses of this host. They change only before the first `Context::open`.
 const std::vector<HostAddress>& own_host() noexcept;
-/// What has been learnt about them.
+/// Which of them have led nowhere so far.
 Experience& experience() noexcept;
 
 inline constexpr std::uint32_t no_region = ~std::uint32_t{0};
 
-/// A packet on its way out: where its pieces lie.
+/// An outgoing packet: where its pieces lie.
 struct Packet {
   Packet* next;
   wire::Operation* operation;  ///< complete when the packet has left; may be null
@@ -42,7 +42,7 @@ struct Packet {
   std::size_t bytes;
   std::uint32_t region;        ///< whose memory it carries; `no_region`
   PacketHead head;
-  std::byte small[40];         ///< for what the context itself sends
+  std::byte small[40];         ///< body of packets that the context itself makes
   iovec parts[5];              ///< head, up to three of the caller's, padding
 
   void fill(PacketKind kind, std::uint64_t id, std::size_t n) noexcept {
@@ -66,7 +66,7 @@ struct Packet {
   }
   /// Whether none of it has left.
   [[nodiscard]] bool is_whole() const noexcept { return first == 0 && parts[0].iov_len == sizeof head; }
-  /// Takes away what was sent. True when that was all.
+  /// Removes the bytes that were sent. True when none are left.
   bool advance(std::size_t sent) noexcept {
     for (; first < count; ++first) {
       iovec& part = parts[first];
@@ -84,59 +84,59 @@ struct Packet {
 struct Peer;
 
 struct Connection {
-  /// How far the two ends know each other.
+  /// How far the handshake has come.
   enum class Phase : std::uint8_t {
-    nameless,  ///< accepted, and has not greeted
-    greeted,   ///< accepted and welcomed: who connected decides whether it is used
-    trying,    ///< connected to one of the peer's addresses, and not yet welcomed (Trial)
+    nameless,  ///< accepted; no greeting yet
+    greeted,   ///< accepted and welcomed; the connecting end decides whether it is used
+    trying,    ///< connecting to one of the peer's addresses; no welcome yet (ConnectAttempt)
     joined,    ///< in use
   };
   int fd = -1;                ///< -1: broken
   Peer* peer = nullptr;       ///< null: `nameless` or `greeted`
   Phase phase = Phase::nameless;
-  std::int16_t own = -1;      ///< index of the address of this host that it uses; -1: not known
+  std::int16_t own = -1;      ///< index of this host's address that it uses; -1: unknown
   Endpoint there;             ///< the other end
-  std::uint64_t from = 0;     ///< with `greeted`: the identity of who greeted
-  std::uint64_t challenge = 0;  ///< in the welcome that was sent or has come
-  std::size_t path = 0;       ///< with `trying`: index in Trial::paths
-  std::int64_t since = 0;     ///< when it was accepted, or last tried to connect; seconds of CLOCK_MONOTONIC
-  bool stands = false;        ///< both ends know of it
-  Packet *head = nullptr, *tail = nullptr;  ///< not sent yet, or not whole
+  std::uint64_t from = 0;     ///< with `greeted`: the identity in the greeting
+  std::uint64_t challenge = 0;  ///< of the welcome that was sent or received
+  std::size_t path = 0;       ///< with `trying`: index in ConnectAttempt::paths
+  std::int64_t since = 0;     ///< when it was accepted or last began to connect; seconds of CLOCK_MONOTONIC
+  bool stands = false;        ///< established, as far as both ends know
+  Packet *head = nullptr, *tail = nullptr;  ///< outgoing packets, the first perhaps partly sent
   bool waiting = false;       ///< in Context::backlog_
-  bool refused = false;       ///< the peer takes no more: only to be read
+  bool refused = false;       ///< the peer accepts no more data: read only
   bool armed = false;         ///< epoll tells when it can be written
   bool queued = false;        ///< in Context::ready_
   bool heard = false;         ///< in Context::heard_
-  std::byte* buffer = nullptr;  ///< lent while it holds something
+  std::byte* buffer = nullptr;  ///< lent by the context while it holds data
   std::size_t begin = 0, end = 0;
-  // A reply that arrives: the rest of it goes to the caller's memory.
+  // The reply being received: the rest of it goes to the caller's memory.
   std::byte* landing = nullptr;
   std::size_t landing_left = 0, landing_read = 0, skip = 0;
 };
 
 struct Connection;
 
-/// The search for the address at which a peer answers. What is sent to it waits meanwhile.
-struct Trial {
+/// The attempt to reach a peer: its addresses and what became of each. Packets to the peer wait here meanwhile.
+struct ConnectAttempt {
   std::vector<Path> paths;      ///< best first
-  std::vector<int> errors;      ///< what became of each; 0: not over
-  std::size_t next = 0;         ///< to be tried
-  std::size_t live = 0;         ///< being tried
-  std::int64_t since = 0;       ///< when the last one was begun; seconds of CLOCK_MONOTONIC
-  bool cable = false;           ///< one failed as where a cable is out: it may be back in a moment
-  Connection* found = nullptr;  ///< where the peer has answered; the search ends with this look
+  std::vector<int> errors;      ///< errno of each; 0: not tried, or pending
+  std::size_t next = 0;         ///< the next path to try
+  std::size_t live = 0;         ///< paths being tried now
+  std::int64_t since = 0;       ///< when the last path was begun; seconds of CLOCK_MONOTONIC
+  bool cable = false;           ///< one failed as if a cable were out: start over instead of giving up
+  Connection* found = nullptr;  ///< where the peer has answered; the attempt ends in the same poll
   Packet *head = nullptr, *tail = nullptr;
 };
 
 struct Peer {
   std::uint64_t identity = 0;
-  std::string name;           ///< its addresses, until there is a connection
+  std::string name;           ///< its encoded addresses, until there is a connection
   wire::Address address = wire::no_address;
-  Connection* out = nullptr;  ///< what is sent goes here
-  Connection* offered = nullptr;  ///< where to change over to when `out` is empty
-  std::size_t reads = 0;      ///< of its memory, under way
-  int error = 0;              ///< it cannot be reached any more
-  std::unique_ptr<Trial> trial;  ///< while there is no connection; and, where it has failed, for the message
+  Connection* out = nullptr;  ///< the connection to send on
+  Connection* offered = nullptr;  ///< the connection to switch to when `out` is drained
+  std::size_t reads = 0;      ///< pending reads of its memory
+  int error = 0;              ///< errno once it can no longer be reached
+  std::unique_ptr<ConnectAttempt> attempt;  ///< while there is no connection; after a failure, for the error text
 };
 
 }  // namespace heddle::tcp

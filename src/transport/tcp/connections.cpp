@@ -1,4 +1,4 @@
-// How a context opens and closes, and the life of its connections: made, accepted, greeted, changed over, ended.
+// Opening and closing a context, and the life of its connections: connect, accept, greet, switch, end.
 #include "transport/tcp/context.hpp"
 
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ HEDDLE_PARAM_TEXT(local_congestion, "HEDDLE_TCP_LOCAL_CONGESTION", "reno",
 std::vector<HostAddress>& host = *new std::vector<HostAddress>;  // never destroyed: contexts may outlive static destructors
 std::uint64_t job_key = 0;
 
-/// A descriptor, also where the process has reached its soft limit: the hard one is meant for programs that need more.
+/// Makes a descriptor, raising the soft limit to the hard one if the process has reached it.
 template <typename Make>
 int make_descriptor(Make&& make) noexcept {
   int fd = make();
@@ -52,11 +52,11 @@ bool is_own_host(const Endpoint& other) noexcept {
 void prepare(int fd, const Endpoint& other) noexcept {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // After a short outage repeats come soon instead of later and later; kernels before 6.15 know the first way only.
+  // Retransmits soon after a short outage instead of backing off. Kernels before 6.15 know only the first option.
   setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
   constexpr int rto_max_ms = 44, longest = 1000;  // TCP_RTO_MAX_MS
   setsockopt(fd, IPPROTO_TCP, rto_max_ms, &longest, sizeof longest);
-  // Algorithms that measure the path and pace what they send (bbr) take the time that the other end needs its core for a slow path.
+  // Pacing algorithms (bbr) mistake the moments in which the other end has no core for a slow path.
   const char* const congestion = local_congestion.text();
   if (*congestion && is_own_host(other) && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, static_cast<socklen_t>(std::strlen(congestion))) &&
       local_congestion.is_set())
@@ -68,11 +68,11 @@ void prepare(int fd, const Endpoint& other) noexcept {
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
-/// A process of the job greets in the moment in which it connects, or as soon as its cable is back. What takes longer is a stranger, who must
-/// not keep a descriptor for good, and least of all one that a process of the job waits for.
+/// A process of the job greets as soon as it connects, or as its cable is back. Anything slower is a stranger, which must not hold a descriptor
+/// for ever, least of all when descriptors are scarce.
 constexpr std::int64_t seconds_to_greet = 60, seconds_where_scarce = 1;
 
-/// Index of the address of this host that a connection uses; -1: none of those that are known.
+/// Index of this host's address that a connection uses; -1: unknown.
 int own_of(int fd) noexcept {
   sockaddr_storage address{};
   socklen_t bytes = sizeof address;
@@ -104,8 +104,8 @@ std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, s
 Context::Context() { received_.kind = wire::Operation::Kind::receive; }
 Context::~Context() { Context::close(); }
 
-/// Listens where peers will be told to come, at a port that is the same for all addresses. At all addresses of the host where there is more than
-/// one of those, for a socket for each would cost a descriptor each; who comes to another one is sent away (`accept_all`).
+/// Listens at one port of the offered address, or of all the host's addresses if several are offered: a socket for each would cost a descriptor
+/// each. `accept_all` closes connections to addresses that were not offered.
 bool Context::listen_at(std::string& problem) {
   Name name;
   const HostAddress* only = nullptr;
@@ -155,9 +155,9 @@ bool Context::open(std::size_t largest, bool, std::string& problem) {
 
 void Context::close() noexcept {
   for (auto& connection : connections_) {
-    std::free(connection->buffer);  // of one that the peer has closed too
+    std::free(connection->buffer);  // also of connections that the peer has closed
     if (connection->fd < 0) continue;
-    // Closed with bytes unread, the kernel would throw away what has not reached the peer yet.
+    // Closing with unread data sends a reset, which discards what the peer has not read yet.
     shutdown(connection->fd, SHUT_WR);
     std::byte rest[4096];
     for (int i = 0; i < 256 && recv(connection->fd, rest, sizeof rest, MSG_DONTWAIT) > 0; ++i) {}
@@ -168,15 +168,15 @@ void Context::close() noexcept {
     }
   }
   for (const auto& peer : peers_) {
-    while (Packet* packet = peer->trial ? peer->trial->head : nullptr) {
-      peer->trial->head = packet->next;
+    while (Packet* packet = peer->attempt ? peer->attempt->head : nullptr) {
+      peer->attempt->head = packet->next;
       delete packet;
     }
   }
   connections_.clear();
   peers_.clear();
   by_identity_.clear();
-  trials_.clear();
+  attempts_.clear();
   touched_.clear();
   heard_.clear();
   ready_.clear();
@@ -211,7 +211,7 @@ wire::Address Context::insert(std::string_view name) noexcept {
   Name read;
   if (!decode(name, read) || read.addresses.empty()) return wire::no_address;
   Peer& peer = peer_of(read.identity);
-  if (!peer.out && !peer.trial) peer.name = name;
+  if (!peer.out && !peer.attempt) peer.name = name;
   return peer.address;
 }
 
@@ -233,7 +233,7 @@ void Context::watch(Connection& connection) noexcept {
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.fd, &event)) sys::fatal("watching a connection: %s", std::strerror(errno));
 }
 
-/// A socket that connects to an address, or a negative errno.
+/// Returns a socket that is connecting to an address, or a negative errno.
 int Context::begin_connecting(const Endpoint& endpoint) noexcept {
   sockaddr_storage to;
   const socklen_t bytes = endpoint.fill(to);
@@ -265,26 +265,26 @@ void Context::greet(Connection& connection, bool asks_for_welcome) noexcept {
   post_on(connection, packet);
 }
 
-/// Begins to connect. False: it fails at once.
+/// Begins to connect to a peer. False: failed at once.
 bool Context::connect(Peer& peer) noexcept {
   Name name;
-  if (!decode(peer.name, name)) name.addresses.clear();  // known by its greeting alone, and its connection is gone
-  auto trial = std::make_unique<Trial>();
-  trial->paths = paths_to(name, host, name.addresses.size() > 1 ? route_of_kernel : nullptr);
-  experience().sort(trial->paths);
-  trial->errors.assign(trial->paths.size(), 0);
-  if (trial->paths.size() != 1) {
-    peer.trial = std::move(trial);
-    trials_.push_back(&peer);
+  if (!decode(peer.name, name)) name.addresses.clear();  // known only by its greeting, and that connection is gone
+  auto attempt = std::make_unique<ConnectAttempt>();
+  attempt->paths = paths_to(name, host, name.addresses.size() > 1 ? route_of_kernel : nullptr);
+  experience().sort(attempt->paths);
+  attempt->errors.assign(attempt->paths.size(), 0);
+  if (attempt->paths.size() != 1) {
+    peer.attempt = std::move(attempt);
+    attempts_.push_back(&peer);
     try_next(peer);
     return !peer.error;
   }
-  // Where there is no choice, nothing is waited for.
-  const Path path = trial->paths[0];
+  // With a single address there is nothing to choose: no welcome is awaited.
+  const Path path = attempt->paths[0];
   const int fd = begin_connecting(path.to);
   if (fd < 0) {
-    trial->errors[0] = peer.error = -fd;
-    peer.trial = std::move(trial);
+    attempt->errors[0] = peer.error = -fd;
+    peer.attempt = std::move(attempt);
     return false;
   }
   Connection& connection = new_connection(fd);
@@ -298,11 +298,11 @@ bool Context::connect(Peer& peer) noexcept {
   return !peer.error;
 }
 
-/// A cable that is out fails what connects after seconds already, for nobody answers who has the address; what was connected before outlasts
-/// that, and so must this. Who waits for the peer knows for how long. True if it is being tried again; what waits to be sent goes on waiting.
+/// Connects again after a cable fault. The kernel fails a connect within seconds, when no host answers for the address; established connections
+/// outlast that, so this must too. The layer above bounds the waiting. True if retrying: queued packets stay queued.
 bool Context::connect_again(Connection& connection, int error) noexcept {
   if (connection.stands || !connection.peer || connection.peer->out != &connection || (error != EHOSTUNREACH && error != ETIMEDOUT)) return false;
-  if (seconds_now() - connection.since < 1) return false;  // a router that says so at once: not by the cable
+  if (seconds_now() - connection.since < 1) return false;  // a router's rejection comes at once: not a cable
   const int fd = begin_connecting(connection.there);
   if (fd < 0) return false;
   epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
@@ -313,7 +313,7 @@ bool Context::connect_again(Connection& connection, int error) noexcept {
   return true;
 }
 
-/// Closes connections that have not greeted for so long. True if there were any.
+/// Closes connections that have not greeted for `seconds`. True if there were any.
 bool Context::send_strangers_away(std::int64_t seconds) noexcept {
   const std::int64_t now = seconds_now();
   bool any = false;
@@ -331,8 +331,8 @@ void Context::listen_on(bool wanted) noexcept {
 
 void Context::accept_all() noexcept {
   send_strangers_away(seconds_to_greet);
-  // Strangers that were thrown out, and connections that were one too many; nothing else refers to them here. Least of all who has heard of
-  // them and never sleeps.
+  // Frees closed strangers and redundant connections. Nothing refers to them any more once they have left heard_ too, which a
+  // process that never sleeps would never clear.
   std::erase_if(heard_, [](Connection* c) { return c->fd < 0 && !(c->heard = false); });
   std::erase_if(connections_, [](const auto& c) {
     return c->fd < 0 && (!c->peer || c->peer->out != c.get()) && !c->buffer && !c->queued && !c->waiting && !c->heard;
@@ -344,7 +344,7 @@ void Context::accept_all() noexcept {
     if (fd >= 0) {
       const int own = everywhere_ ? own_of(fd) : -1;
       if (everywhere_ && (own < 0 || !host[static_cast<std::size_t>(own)].offered)) {
-        ::close(fd);  // an address that peers are not told of: a network that this job does not use
+        ::close(fd);  // an address that was not offered: a network this job does not use
         continue;
       }
       const Endpoint there = Endpoint::of(from);
@@ -362,17 +362,17 @@ void Context::accept_all() noexcept {
     }
     if (!send_strangers_away(seconds_where_scarce)) {
       HEDDLE_NOTICE_ONCE("a connection waits because this process has too many files open: raise the limit (`ulimit -n`)");
-      return listen_on(false);  // who waits to be let in would wake us again and again
+      return listen_on(false);  // the pending connection would wake us again and again
     }
   }
 }
 
-/// False when this is no greeting of this job.
+/// Handles a greeting. False if its proof is not of this job.
 bool Context::greeted(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept {
   Greeting greeting;
   std::memcpy(&greeting, body, sizeof greeting);
   if (proof != own_proof(PacketKind::greeting, greeting.from, greeting.to, greeting.asks_for_welcome)) return false;
-  if (greeting.to != identity_) {  // of this job, and looking for another process: the address is one on several hosts
+  if (greeting.to != identity_) {  // this job, but another process: the address exists on several hosts
     break_off(connection, ECONNREFUSED);
     return true;
   }
@@ -392,31 +392,31 @@ bool Context::greeted(Connection& connection, std::uint64_t proof, const std::by
   return true;
 }
 
-/// A peer's connection is in use.
+/// Puts a connection from a peer to use.
 void Context::join(Connection& connection, Peer& peer) noexcept {
   connection.phase = Connection::Phase::joined;
   connection.peer = &peer;
-  if (!peer.out && peer.trial && !peer.error) {
-    take_over(peer, connection);  // no need to look for it any more
+  if (!peer.out && peer.attempt && !peer.error) {
+    take_over(peer, connection);  // the connect attempt is no longer needed
   } else if (!peer.out) {
     peer.out = &connection;
     std::string().swap(peer.name);
   } else if (peer.identity < identity_) {
-    // Both have connected: one connection is enough, and the one with the greater identity changes over.
+    // Both ends have connected; one connection is enough, and the end with the greater identity switches.
     peer.offered = &connection;
     change_over(peer);
   }
 }
 
-/// Sends on the peer's connection from now on, once the own one is empty. The peer reads that to its end, sees that no more comes, and closes
-/// it: a connection that carries nothing would cost every look a system call.
+/// Switches to the peer's connection once our own is drained. The peer reads ours to its end and closes it: an idle second connection would
+/// cost every poll a system call.
 void Context::change_over(Peer& peer) noexcept {
   if (!peer.offered || peer.out->head) return;
   shutdown(peer.out->fd, SHUT_WR);
   peer.out = std::exchange(peer.offered, nullptr);
 }
 
-/// The other end has closed a connection. True when that was one too many, which has been read to its end.
+/// Handles the other end's close. True if this was the redundant connection and it has been read to its end.
 bool Context::part_with(Connection& connection) noexcept {
   if (connection.phase != Connection::Phase::joined || connection.peer->out == &connection || connection.peer->offered == &connection ||
       connection.begin != connection.end || connection.landing_left || connection.skip)
@@ -425,8 +425,8 @@ bool Context::part_with(Connection& connection) noexcept {
   return true;
 }
 
-/// Closes the socket, for child processes that have inherited it as well: left to them it would go on waking us, for a connection that is
-/// no more, and the peer would not learn of its end.
+/// Shuts the socket down before closing it: child processes may have inherited it, and an open copy would keep waking us and keep the peer
+/// from seeing the end.
 void Context::end(Connection& connection) noexcept {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
   shutdown(connection.fd, SHUT_RDWR);
@@ -438,7 +438,7 @@ void Context::end(Connection& connection) noexcept {
 
 void Context::break_off(Connection& connection, int error) noexcept {
   if (connection.fd < 0 || connect_again(connection, error)) return;
-  if (connection.phase == Connection::Phase::trying) return end_attempt(connection, error);
+  if (connection.phase == Connection::Phase::trying) return address_failed(connection, error);
   end(connection);
   if (connection.peer && connection.peer->offered == &connection) connection.peer->offered = nullptr;
   drop(connection.head, connection.tail, error);
@@ -450,7 +450,7 @@ void Context::break_off(Connection& connection, int error) noexcept {
       Connection* const landing = reads_under_way_[slot].landing;
       end_read(slot, error);
       concerned = true;
-      // The caller's memory is the caller's again: the rest of the reply has nowhere to go.
+      // The buffer belongs to the caller again, so the rest of the reply has nowhere to go.
       if (landing && landing != &connection) break_off(*landing, error);
     }
   if (concerned && !peer->error) peer->error = error;

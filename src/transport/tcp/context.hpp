@@ -15,28 +15,28 @@
 
 namespace heddle::tcp {
 
-/// The addresses of this host; contexts of this process can be reached at those that are offered. Before the first `open`.
+/// Sets this host's addresses; contexts of this process listen at those that are offered. Call before the first `open`.
 void set_host(std::vector<HostAddress> addresses);
-/// The same of one address.
+/// The same with a single address.
 void set_address(const sockaddr_storage& address);
-/// What connections of this job begin with; others are closed. Before the first `poll`.
+/// Sets the job's key; connections that do not prove knowledge of it are closed. Call before the first `poll`.
 void set_key(std::uint64_t key) noexcept;
 
 struct Connection;
 struct Packet;
 struct Peer;
-struct Trial;
+struct ConnectAttempt;
 
 /// When to use it: where the nodes are joined by TCP alone. When not: where the network has its own way past the kernel (libfabric).
 ///
-/// Bytes on a connection are packets (packet.hpp). A process connects when it first sends, and the other end answers on the same
-/// connection; when both connected at once, each first keeps its own, and then the one with the greater identity takes the other's. Messages
-/// are sent in order on one connection, but may overtake where that changes: who counts them puts them back in order.
+/// Connections carry packets (packet.hpp). The first to send connects, and the other end answers on the same connection. If both connected at
+/// once, each uses its own until the one with the greater identity switches to the other's. Messages on one connection arrive in order, but may
+/// overtake across that switch: the layer above reorders them by frame number.
 ///
-/// A peer with several addresses is looked for at one after the other, best first (Trial), until the right process answers.
+/// A peer with several addresses is tried at one after the other, best first (ConnectAttempt), until the right process answers.
 ///
-/// A message goes straight from the caller's memory into the socket, and what does not fit waits here; an arrived one is handed out where
-/// it was received, and what was asked for by `read` is received where the caller wants it. A look costs one system call.
+/// Messages go straight from the caller's memory into the socket, and what the socket does not take is queued. An arrived message is handed out
+/// in the receive buffer; the reply to a `read` is received into the caller's memory. A poll costs one system call.
 class Context final : public wire::Context {
  public:
   Context();
@@ -62,16 +62,16 @@ class Context final : public wire::Context {
   struct Region {  ///< memory that peers may read
     const std::byte* base = nullptr;
     std::size_t bytes = 0;
-    std::uint32_t generation = 1;  ///< so that an old key fits nothing new
+    std::uint32_t generation = 1;  ///< part of the key: a key of an earlier registration is refused
     bool used = false;
-    std::uint32_t answers = 0;     ///< from it, that have not left
+    std::uint32_t answers = 0;     ///< replies from it that are still queued
   };
   struct Read {  ///< under way
     wire::Operation* operation = nullptr;
     std::byte* to = nullptr;
     std::size_t bytes = 0;
     Peer* peer = nullptr;
-    Connection* landing = nullptr;  ///< where a part of the reply has come
+    Connection* landing = nullptr;  ///< the connection on which part of the reply has arrived
   };
 
   bool listen_at(std::string& problem);
@@ -80,13 +80,13 @@ class Context final : public wire::Context {
   bool connect(Peer& peer) noexcept;
   void greet(Connection& connection, bool asks_for_welcome) noexcept;
   void try_next(Peer& peer) noexcept;
-  void begin_attempt(Peer& peer, std::size_t path, int fd) noexcept;
-  void end_attempt(Connection& connection, int error) noexcept;
+  void try_address(Peer& peer, std::size_t path, int fd) noexcept;
+  void address_failed(Connection& connection, int error) noexcept;
   void give_up(Peer& peer) noexcept;
   void take_over(Peer& peer, Connection& connection) noexcept;
-  void look_at_trials() noexcept;
+  void check_attempts() noexcept;
   bool welcomed(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept;
-  void end_searches() noexcept;
+  void finish_attempts() noexcept;
   void join(Connection& connection, Peer& peer) noexcept;
   bool connect_again(Connection& connection, int error) noexcept;
   void watch(Connection& connection) noexcept;
@@ -117,22 +117,22 @@ class Context final : public wire::Context {
   void want_writable(Connection& connection, bool wanted) noexcept;
 
   int listener_ = -1, epoll_ = -1;
-  std::int64_t deaf_since_ = 0;         ///< newcomers wait until the next second, for want of descriptors; 0: they do not
+  std::int64_t deaf_since_ = 0;         ///< out of descriptors: no accept until the next second; 0: accepting
   std::size_t largest_ = 0, buffer_bytes_ = 0;
-  bool everywhere_ = false;             ///< `listener_` is reached at all addresses of this host: the others are sorted out
+  bool everywhere_ = false;             ///< `listener_` listens at all addresses of this host; accept_all closes connections to those not offered
   std::uint64_t identity_ = 0;
   std::vector<std::unique_ptr<Peer>> peers_;                    ///< by Address
   std::unordered_map<std::uint64_t, Peer*> by_identity_;
-  std::vector<Peer*> trials_;           ///< peers that are being looked for
-  std::int64_t looked_at_trials_ = 0;   ///< second in which they were looked at last
-  bool found_ = false;                  ///< some of them have answered
+  std::vector<Peer*> attempts_;         ///< peers with a connect attempt under way
+  std::int64_t attempts_checked_ = 0;   ///< second in which they were last checked
+  bool found_ = false;                  ///< some of these peers have answered
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::size_t living_ = 0;              ///< of these
-  std::vector<Connection*> touched_;    ///< bytes were received or handed out since the last tidying
-  std::vector<Connection*> heard_;      ///< those that received anything since a thread last went to sleep
-  std::deque<Connection*> ready_;       ///< with packets that were received and not yet handed out
-  std::vector<Connection*> backlog_;    ///< with packets that the kernel did not take, or was not given yet
-  bool later_ = false;                  ///< it was not given some of them
+  std::size_t living_ = 0;              ///< how many of these are open
+  std::vector<Connection*> touched_;    ///< received or handed out bytes since the last `tidy`
+  std::vector<Connection*> heard_;      ///< received anything since a thread last went to sleep
+  std::deque<Connection*> ready_;       ///< with received packets not yet handed out
+  std::vector<Connection*> backlog_;    ///< with packets the kernel refused, or that wait for the end of the step
+  bool later_ = false;                  ///< some of these wait for the end of the step
   std::deque<wire::Event> done_;        ///< completions to hand out
   std::vector<std::byte*> free_buffers_;
   Packet* free_packets_ = nullptr;
@@ -140,8 +140,8 @@ class Context final : public wire::Context {
   std::vector<std::uint32_t> free_regions_;
   std::vector<Read> reads_under_way_;
   std::vector<std::uint32_t> free_reads_;
-  wire::Operation received_;            ///< of every message that arrived
-  Connection* hot_ = nullptr;           ///< the one that had something last: looked at first
+  wire::Operation received_;            ///< reported for every message that arrives
+  Connection* hot_ = nullptr;           ///< the last one with data: polled first
   unsigned misses_ = 0, looks_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What passes over a connection: packets, each a multiple of eight bytes long, in the byte order of the hosts (which must agree).
+// The packets on a connection, each a multiple of eight bytes long, in host byte order (which all hosts must share).
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,13 @@ struct PacketHead {
 inline constexpr std::uint16_t packet_version = 2;
 static_assert(sizeof(PacketHead) == 16);
 
-/// Who connects to whom, by the identities in their names: the address alone may be that of many hosts.
+/// Who connects to whom, by identity: the same address may exist on many hosts.
 struct Greeting {
   std::uint64_t from, to;
   std::uint64_t asks_for_welcome;  ///< 1: nothing else follows before that has come
 };
 
-/// What only who knows the job's key can say when it connects, or answers (SipHash-2-4). The key itself is told to nobody: whoever listens at an
-/// address may be a stranger.
+/// Proves knowledge of the job's key in a greeting, welcome or choice (SipHash-2-4). The key itself is never sent: the listener may be a stranger.
 /// \param detail Greeting::asks_for_welcome, or the challenge
 inline std::uint64_t proof_of(std::uint64_t key, PacketKind kind, std::uint64_t from, std::uint64_t to, std::uint64_t detail = 0) noexcept {
   const std::uint64_t second = key ^ 0x9e3779b97f4a7c15;

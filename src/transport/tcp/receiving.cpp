@@ -1,4 +1,4 @@
-// Packets in, from the sockets to events, and what a context does before its threads sleep. Packets out: sending.cpp.
+// Incoming packets, from sockets to events, and the step before threads sleep. Outgoing packets: sending.cpp.
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,11 +15,11 @@
 namespace heddle::tcp {
 namespace {
 
-constexpr std::size_t beside_reads = 4 << 10;  ///< bytes taken beyond those that a read has asked for, while one is under way
-constexpr unsigned looks_between_rounds = 16;  ///< at one connection, before the others and the listener are looked at too
-constexpr unsigned hot_misses = 4;             ///< after which a connection among several is not looked at first any more
+constexpr std::size_t beside_reads = 4 << 10;  ///< bytes received into the buffer, beyond those in hand, while a read is pending
+constexpr unsigned looks_between_rounds = 16;  ///< polls of one connection between polls of the others and the listener
+constexpr unsigned hot_misses = 4;             ///< idle polls after which one of several connections is no longer polled first
 
-/// How many bytes the first packet lacks that lies in the connection's buffer.
+/// How many bytes the first packet in the connection's buffer still lacks.
 std::size_t missing(const Connection& connection) noexcept {
   const std::size_t have = connection.end - connection.begin;
   if (have < sizeof(PacketHead)) return 0;
@@ -29,15 +29,15 @@ std::size_t missing(const Connection& connection) noexcept {
   return whole > have ? whole - have : 0;
 }
 
-/// Lets the kernel confirm now what has come, and what comes next only with an answer or after a while. Else it would do that in the call that
-/// receives, before it returns, for who has just been woken (an eighth of the time from the send to there).
+/// Has the kernel acknowledge what has arrived now, and delay later acknowledgements. Otherwise it sends them inside the recv of a thread that
+/// has just been woken, which costs an eighth of the time from the send to there.
 void confirm_now_and_later(const Connection& connection) noexcept {
   for (const int quick : {1, 0}) setsockopt(connection.fd, IPPROTO_TCP, TCP_QUICKACK, &quick, sizeof quick);
 }
 
 }  // namespace
 
-/// Receives what the socket has, at most what there is room for. True if anything came.
+/// Receives what the socket has, as far as there is room. True if anything came.
 bool Context::receive(Connection& connection) noexcept {
   std::byte* buffer = connection.buffer;
   if (!buffer) {
@@ -46,14 +46,14 @@ bool Context::receive(Connection& connection) noexcept {
       if (!buffer) sys::fatal("no memory to receive from the network");
       free_buffers_.push_back(buffer);
     }
-    buffer = free_buffers_.back();  // lent if anything comes
+    buffer = free_buffers_.back();  // taken from the list only if anything comes
   }
   std::byte padding_room[8];
   iovec parts[3];
   int count = 0;
   if (connection.landing_left) parts[count++] = {connection.landing, connection.landing_left};
   if (connection.skip) parts[count++] = {padding_room, connection.skip};
-  // What was asked for by `read` is received where it belongs, so little of it is to come here first.
+  // Replies to reads are received into the caller's memory, so keep them out of the buffer as far as possible.
   std::size_t room = buffer_bytes_ - connection.end;
   if (connection.peer && connection.peer->reads) room = std::min(room, beside_reads + missing(connection));
   if (room) parts[count++] = {buffer + connection.end, room};
@@ -91,7 +91,7 @@ bool Context::receive(Connection& connection) noexcept {
   return true;
 }
 
-/// Hands out whole packets of a connection, and does what those ask for that are for this context. False when the connection is no more.
+/// Hands out a connection's complete messages and handles the other packets. False when the connection has ended.
 bool Context::take(Connection& connection, wire::Event* events, int n, int& found) noexcept {
   while (found < n) {
     const std::size_t have = connection.end - connection.begin;
@@ -101,8 +101,8 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     std::memcpy(&head, at, sizeof head);
     std::byte* const body = at + sizeof head;
     const std::size_t whole = sizeof head + head.bytes + padding(head.bytes);
-    if (connection.phase == Connection::Phase::trying && connection.peer->trial->found) {  // more after the welcome
-      end_searches();
+    if (connection.phase == Connection::Phase::trying && connection.peer->attempt->found) {  // more packets follow the welcome
+      finish_attempts();
       if (connection.fd < 0) return false;
     }
     using Phase = Connection::Phase;
@@ -134,7 +134,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
         end_read(head.id, 0);
         continue;
       }
-      // The rest is received where it belongs. What follows it begins at a multiple of eight, as all packets do.
+      // The rest is received into the caller's memory. The next packet begins at a multiple of eight, as all do.
       connection.begin = connection.end = (connection.end + 7) & ~std::size_t{7};
       read.landing = &connection;
       connection.landing = read.to + here;
@@ -164,7 +164,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
   return true;
 }
 
-/// After the caller is done with what was handed out: buffers without bytes go back, bytes move to where the rest of their packet has room.
+/// Called when handed-out messages are no longer used: returns empty buffers, and moves partial packets to where the rest fits.
 void Context::tidy() noexcept {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < touched_.size(); ++i) {
@@ -185,14 +185,14 @@ void Context::tidy() noexcept {
   touched_.resize(kept);
 }
 
-/// Takes from a connection, and remembers it if it may have more.
+/// Takes packets from a connection, and queues it if it may have more.
 void Context::take_in_turn(Connection& connection, wire::Event* events, int n, int& found) noexcept {
   if (!take(connection, events, n, found) || found < n || connection.queued || connection.begin == connection.end) return;
   connection.queued = true;
   ready_.push_back(&connection);
 }
 
-/// Looks at every connection that has something, and lets new ones in.
+/// Polls every connection that has data, and accepts new ones.
 void Context::look_at_all(wire::Event* events, int n, int& found) noexcept {
   if (deaf_since_ && seconds_now() != deaf_since_) listen_on(true);
   epoll_event seen[16];
@@ -204,7 +204,7 @@ void Context::look_at_all(wire::Event* events, int n, int& found) noexcept {
       knocks = true;
       continue;
     }
-    // With packets in hand it waits: what was handed out must stay, and others get their turn.
+    // A connection with packets in hand waits: handed-out data must stay in place, and others get their turn.
     if (connection->fd < 0 || connection->queued || !(seen[i].events & ~std::uint32_t{EPOLLOUT})) continue;
     if (!receive(*connection)) continue;
     hot_ = connection;
@@ -218,7 +218,7 @@ int Context::poll(wire::Event* events, int n) noexcept {
   moved_ = false;
   if (!touched_.empty()) tidy();
   if (!backlog_.empty()) push_all();
-  if (!trials_.empty()) look_at_trials();
+  if (!attempts_.empty()) check_attempts();
   int found = 0;
   for (std::size_t turns = ready_.size(); turns && found < n; --turns) {
     Connection& connection = *ready_.front();
@@ -236,15 +236,15 @@ int Context::poll(wire::Event* events, int n) noexcept {
       hot_ = nullptr;
     }
   }
-  // One connection is looked at by itself; several, by asking the kernel which of them have something. Now and then also when there is
-  // enough in hand: a peer that sends without pause must not keep the others from being heard.
+  // A single connection is polled directly; with several, epoll says which have data. Every so often epoll is asked in any case, so that a
+  // peer that floods us cannot starve the others.
   const bool round = ++looks_ % looks_between_rounds == 0;
   if (round || (found < n && (!hot_ || (living_ > 1 && !came)))) look_at_all(events, n, found);
   while (found < n && !done_.empty()) {
     events[found++] = done_.front();
     done_.pop_front();
   }
-  if (found_) end_searches();
+  if (found_) finish_attempts();
   if (later_) push_all();
   return found;
 }

@@ -1,4 +1,4 @@
-// Packets out, and the memory that peers read. Packets in: receiving.cpp; the connections' life: connections.cpp.
+// Outgoing packets, and the memory that peers read. Incoming packets: receiving.cpp; connections: connections.cpp.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace heddle::tcp {
 
 namespace {
 
-constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< of packets that leave with a call
+constexpr std::size_t parts_at_once = 64, bytes_at_once = std::size_t{1} << 20;  ///< limits of one send call
 
-/// Small pieces are gathered here: that the kernel reads a list of pieces costs more than to copy so few bytes (60 ns of a ping-pong's 3.7 µs).
+/// Copies small messages together: the kernel's handling of a list of pieces costs more than the copy (60 ns of a 3.7 µs ping-pong).
 ssize_t send_pieces(int fd, iovec* parts, std::size_t count, std::size_t bytes, int flags) noexcept {
   constexpr std::size_t small = 512;
   if (bytes <= small) {
@@ -53,7 +53,7 @@ void Context::release(Packet& packet) noexcept {
   free_packets_ = &packet;
 }
 
-/// Packets that will never leave fail.
+/// Fails packets that will never be sent.
 void Context::drop(Packet*& head, Packet*& tail, int error) noexcept {
   while (Packet* packet = head) {
     head = packet->next;
@@ -63,12 +63,12 @@ void Context::drop(Packet*& head, Packet*& tail, int error) noexcept {
   tail = nullptr;
 }
 
-/// Sends what waits on a connection until the kernel takes no more: many packets with a call, and what follows at once is announced, so that
-/// the end of a packet does not travel alone. True if anything left.
+/// Sends what is queued on a connection until the kernel takes no more: many packets a call, with MSG_MORE when another call follows, so that no
+/// packet's tail travels alone. True if anything was sent.
 bool Context::push(Connection& connection) noexcept {
   bool any = false;
   if (connection.refused) return any;
-  for (int i = 0; i < 8; ++i) {  // so that arrivals get their turn
+  for (int i = 0; i < 8; ++i) {  // bounded, so that receiving gets its turn
     iovec parts[parts_at_once];
     std::size_t count = 0, bytes = 0;
     const Packet* packet = connection.head;
@@ -79,7 +79,7 @@ bool Context::push(Connection& connection) noexcept {
     const ssize_t result = send_pieces(connection.fd, parts, count, bytes, MSG_NOSIGNAL | MSG_DONTWAIT | (packet ? MSG_MORE : 0));
     if (result < 0) {
       if (errno == EINTR) continue;
-      // The peer has left. What it sent before that is still to be read, up to the end that `receive` will come to.
+      // The peer has left. What it sent before is still read, until `receive` reaches the end.
       if (errno == EPIPE || errno == ECONNRESET) connection.refused = true;
       else if (errno != EAGAIN) break_off(connection, errno);
       return any;
@@ -120,7 +120,7 @@ void Context::push_all() noexcept {
   backlog_.resize(kept);
 }
 
-/// The same on a connection that is not, or not yet, the peer's.
+/// Sends a packet on a connection that is not, or not yet, the peer's `out`.
 void Context::post_on(Connection& connection, Packet& packet) noexcept {
   if (connection.head) connection.tail->next = &packet; else connection.head = &packet;
   connection.tail = &packet;
@@ -130,18 +130,18 @@ void Context::post_on(Connection& connection, Packet& packet) noexcept {
   backlog_.push_back(&connection);
 }
 
-/// Sends a packet at once or keeps it; `later`: until `flush`, or the end of `poll`. 1: it has left, and its memory is free.
+/// Sends or queues a packet; with `later` it is queued until `flush` or the end of `poll`. Returns 1 if it was sent and its memory is free.
 int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
-  if (!peer.error && !peer.out && !peer.trial) connect(peer);
+  if (!peer.error && !peer.out && !peer.attempt) connect(peer);
   if (peer.error) {
     if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
     release(packet);
     return 0;
   }
   if (!peer.out) {
-    Trial& trial = *peer.trial;
-    if (trial.head) trial.tail->next = &packet; else trial.head = &packet;
-    trial.tail = &packet;
+    ConnectAttempt& attempt = *peer.attempt;
+    if (attempt.head) attempt.tail->next = &packet; else attempt.head = &packet;
+    attempt.tail = &packet;
     return 0;
   }
   Connection& connection = *peer.out;
@@ -245,7 +245,7 @@ bool Context::register_memory(const void* address, std::size_t bytes, wire::Use 
   region.base = static_cast<const std::byte*>(address);
   region.bytes = bytes;
   region.used = true;
-  registration.memory = this;  // says that there is something to undo
+  registration.memory = this;  // non-null: deregister has something to undo
   registration.key = std::uint64_t{region.generation} << 32 | index;
   return true;
 }
@@ -260,15 +260,16 @@ void Context::deregister(wire::Registration& registration) noexcept {
   registration = {};
 }
 
-/// The memory of answers that still wait may not be looked at any more. No good peer waits for one: it has told that it is done.
+/// Turns queued replies from withdrawn memory into refusals, since it may no longer be read. A correct peer waits for none: it has said that it
+/// is done.
 void Context::withdraw(std::uint32_t region) noexcept {
-  for (std::size_t i = 0; i < backlog_.size(); ++i) {  // nothing is added to it here
+  for (std::size_t i = 0; i < backlog_.size(); ++i) {  // does not grow in this loop
     Connection& connection = *backlog_[i];
     bool cut = false;
     for (Packet* packet = connection.head; packet; packet = packet->next) {
       if (packet->region != region) continue;
       if (!packet->is_whole() && !connection.refused) {
-        cut = true;  // its rest cannot be anything else
+        cut = true;  // partly sent: cannot become a refusal any more
         continue;
       }
       packet->fill(PacketKind::refusal, packet->head.id, 0);

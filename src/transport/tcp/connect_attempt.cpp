@@ -1,4 +1,4 @@
-// How a context finds the address at which a peer answers: one after the other, best first, until the process that is meant says so.
+// Finds the address at which a peer answers: tries its addresses best first until the right process identifies itself.
 // docs/design/tcp.md
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,7 +16,7 @@
 namespace heddle::tcp {
 namespace {
 
-/// How long an address is given before the next one is tried beside it. A peer that computes answers within a second: its helper thread does.
+/// How long an address may be silent before the next one is tried in parallel. A peer that computes answers within a second, by its helper thread.
 constexpr std::int64_t seconds_alone = 2;
 
 }  // namespace
@@ -28,10 +28,10 @@ Experience& experience() noexcept {
 
 namespace {
 
-/// Whether nothing comes back from an address, in contrast to one where somebody else is, or nobody listens.
+/// Whether an address is silent, as opposed to used by another host or refusing connections.
 bool is_unreachable(int error) noexcept { return error == EHOSTUNREACH || error == ETIMEDOUT || error == EHOSTDOWN || error == ENETUNREACH; }
 
-/// Whether the other end's kernel has answered.
+/// Whether the TCP handshake is complete.
 bool is_connected(int fd) noexcept {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -50,69 +50,67 @@ const char* text_of_error(int error) noexcept {
 
 }  // namespace
 
-/// Tries the next address, or the ones after it where that fails at once. Where none is left and none is being tried the peer is given up,
-/// or all are tried again.
+/// Tries the next address that does not fail at once. With none left and none pending, it starts over after a cable fault, else gives up.
 void Context::try_next(Peer& peer) noexcept {
-  Trial& trial = *peer.trial;
+  ConnectAttempt& attempt = *peer.attempt;
   for (;;) {
-    while (trial.next < trial.paths.size()) {
-      const std::size_t path = trial.next++;
-      const int fd = begin_connecting(trial.paths[path].to);
-      if (fd >= 0) return begin_attempt(peer, path, fd);
-      trial.errors[path] = -fd;
+    while (attempt.next < attempt.paths.size()) {
+      const std::size_t path = attempt.next++;
+      const int fd = begin_connecting(attempt.paths[path].to);
+      if (fd >= 0) return try_address(peer, path, fd);
+      attempt.errors[path] = -fd;
     }
-    if (trial.live) return;
-    if (!std::exchange(trial.cable, false)) return give_up(peer);
-    trial.next = 0;
+    if (attempt.live) return;
+    if (!std::exchange(attempt.cable, false)) return give_up(peer);
+    attempt.next = 0;
   }
 }
 
-void Context::begin_attempt(Peer& peer, std::size_t path, int fd) noexcept {
-  Trial& trial = *peer.trial;
-  ++trial.live;
-  trial.errors[path] = 0;
-  trial.since = seconds_now();
+void Context::try_address(Peer& peer, std::size_t path, int fd) noexcept {
+  ConnectAttempt& attempt = *peer.attempt;
+  ++attempt.live;
+  attempt.errors[path] = 0;
+  attempt.since = seconds_now();
   Connection& connection = new_connection(fd);
   connection.peer = &peer;
   connection.phase = Connection::Phase::trying;
   connection.path = path;
-  connection.there = trial.paths[path].to;
-  connection.own = static_cast<std::int16_t>(trial.paths[path].own);
+  connection.there = attempt.paths[path].to;
+  connection.own = static_cast<std::int16_t>(attempt.paths[path].own);
   greet(connection, true);
 }
 
-/// An address was tried in vain.
-void Context::end_attempt(Connection& connection, int error) noexcept {
+/// Records that an address failed, and tries the next one.
+void Context::address_failed(Connection& connection, int error) noexcept {
   end(connection);
   drop(connection.head, connection.tail, error);
   Peer& peer = *connection.peer;
-  Trial& trial = *peer.trial;
-  --trial.live;
-  if (trial.found == &connection) trial.found = nullptr;
-  trial.errors[connection.path] = error;
-  // Not a router that says so at once: a cable, which may be back in a moment. Who waits for the peer knows for how long.
-  if ((error == EHOSTUNREACH || error == ETIMEDOUT) && seconds_now() - connection.since >= 1) trial.cable = true;
+  ConnectAttempt& attempt = *peer.attempt;
+  --attempt.live;
+  if (attempt.found == &connection) attempt.found = nullptr;
+  attempt.errors[connection.path] = error;
+  // Timed out rather than rejected by a router: probably a cable, so retry. The layer above bounds the waiting (HEDDLE_NET_TIMEOUT).
+  if ((error == EHOSTUNREACH || error == ETIMEDOUT) && seconds_now() - connection.since >= 1) attempt.cable = true;
   try_next(peer);
 }
 
-/// What waits for a peer that cannot be found fails.
+/// Fails everything that waits for a peer none of whose addresses works.
 void Context::give_up(Peer& peer) noexcept {
-  Trial& trial = *peer.trial;
-  std::erase(trials_, &peer);
-  // Who is refused by all has been told so by the peer's host, if its first address is one. Who was let in and then thrown out met the peer,
-  // as it left, or a stranger.
-  peer.error = trial.errors.empty() ? EDESTADDRREQ : trial.errors[0];
-  for (const int error : trial.errors)
+  ConnectAttempt& attempt = *peer.attempt;
+  std::erase(attempts_, &peer);
+  // The error of the best address, unless a connection was accepted and then closed: that was the peer leaving, or a stranger.
+  peer.error = attempt.errors.empty() ? EDESTADDRREQ : attempt.errors[0];
+  for (const int error : attempt.errors)
     if (error == ECONNRESET || error == EPIPE) peer.error = ECONNRESET;
-  drop(trial.head, trial.tail, peer.error);
+  drop(attempt.head, attempt.tail, peer.error);
   for (std::size_t slot = 0; slot < reads_under_way_.size(); ++slot)
     if (reads_under_way_[slot].operation && reads_under_way_[slot].peer == &peer) end_read(slot, peer.error);
 }
 
-/// Ends the search: what waited for it is sent on this connection.
+/// Ends the attempt: everything that waited for it is sent on this connection.
 void Context::take_over(Peer& peer, Connection& connection) noexcept {
-  const std::unique_ptr<Trial> trial = std::move(peer.trial);
-  std::erase(trials_, &peer);
+  const std::unique_ptr<ConnectAttempt> attempt = std::move(peer.attempt);
+  std::erase(attempts_, &peer);
   std::string().swap(peer.name);
   peer.out = &connection;
   for (auto& other : connections_) {
@@ -120,59 +118,58 @@ void Context::take_over(Peer& peer, Connection& connection) noexcept {
     end(*other);
     drop(other->head, other->tail, ECANCELED);  // its greeting
   }
-  if (trial->head) {
-    if (connection.head) connection.tail->next = trial->head; else connection.head = trial->head;
-    connection.tail = trial->tail;
+  if (attempt->head) {
+    if (connection.head) connection.tail->next = attempt->head; else connection.head = attempt->head;
+    connection.tail = attempt->tail;
   }
   if (!connection.head) return;
-  later_ = true;  // it leaves at the end of the step
+  later_ = true;  // sent at the end of the step
   if (connection.waiting) return;
   connection.waiting = true;
   backlog_.push_back(&connection);
 }
 
-/// The peer that was meant answers. Where it was merely slow it may have been tried at another address too, and answers there as well: the best of
-/// these is used. False when this is somebody else.
+/// Checks a welcome. A slow peer may answer at several addresses; the best of these is used. False if another process answered.
 bool Context::welcomed(Connection& connection, std::uint64_t proof, const std::byte* body) noexcept {
   std::memcpy(&connection.challenge, body, sizeof connection.challenge);
   if (proof != own_proof(PacketKind::welcome, connection.peer->identity, identity_, connection.challenge)) return false;
-  Connection*& found = connection.peer->trial->found;
+  Connection*& found = connection.peer->attempt->found;
   if (!found || connection.path < found->path) found = &connection;
   return found_ = true;
 }
 
-/// Ends the searches that have found somebody.
-void Context::end_searches() noexcept {
+/// Ends the attempts whose peer has answered.
+void Context::finish_attempts() noexcept {
   found_ = false;
-  for (std::size_t i = trials_.size(); i-- > 0;) {  // it goes from the list
-    Peer& peer = *trials_[i];
-    const Trial& trial = *peer.trial;
-    Connection* const found = trial.found;
+  for (std::size_t i = attempts_.size(); i-- > 0;) {  // take_over removes it from the list
+    Peer& peer = *attempts_[i];
+    const ConnectAttempt& attempt = *peer.attempt;
+    Connection* const found = attempt.found;
     if (!found) continue;
     std::vector<Path> failed;
     for (std::size_t path = 0; path < found->path; ++path)
-      if (is_unreachable(trial.errors[path])) failed.push_back(trial.paths[path]);
+      if (is_unreachable(attempt.errors[path])) failed.push_back(attempt.paths[path]);
     for (const auto& other : connections_)
       if (other->fd >= 0 && other->peer == &peer && other->phase == Connection::Phase::trying && other->path < found->path && !is_connected(other->fd))
-        failed.push_back(trial.paths[other->path]);
-    experience().learn(failed, trial.paths[found->path]);
+        failed.push_back(attempt.paths[other->path]);
+    experience().learn(failed, attempt.paths[found->path]);
     found->phase = Connection::Phase::joined;
     Packet& choice = *new_packet();
     choice.fill(PacketKind::choice, own_proof(PacketKind::choice, identity_, peer.identity, found->challenge), 0);
     choice.finish();
-    if (found->head) found->tail->next = &choice; else found->head = &choice;  // it leaves with what waits
+    if (found->head) found->tail->next = &choice; else found->head = &choice;  // sent together with what waits
     found->tail = &choice;
     take_over(peer, *found);
   }
 }
 
-/// Where an address is silent, the next one is tried as well.
-void Context::look_at_trials() noexcept {
+/// Tries the next address in parallel where one stays silent.
+void Context::check_attempts() noexcept {
   const std::int64_t now = seconds_now();
-  if (std::exchange(looked_at_trials_, now) == now) return;
-  for (std::size_t i = trials_.size(); i-- > 0;) {  // giving up removes one
-    Trial& trial = *trials_[i]->trial;
-    if (trial.next < trial.paths.size() && now - trial.since >= seconds_alone) try_next(*trials_[i]);
+  if (std::exchange(attempts_checked_, now) == now) return;
+  for (std::size_t i = attempts_.size(); i-- > 0;) {  // give_up removes it from the list
+    ConnectAttempt& attempt = *attempts_[i]->attempt;
+    if (attempt.next < attempt.paths.size() && now - attempt.since >= seconds_alone) try_next(*attempts_[i]);
   }
 }
 
@@ -182,18 +179,18 @@ std::string Context::way(wire::Address address) const {
     const std::vector<HostAddress>& host = own_host();
     Endpoint from;
     if (own < 0 && route_of_kernel(to, from)) own = index_of(host, from);
-    else for (std::size_t i = 0; own < 0 && i < host.size(); ++i)  // without a route: the best one that this job uses
+    else for (std::size_t i = 0; own < 0 && i < host.size(); ++i)  // no route: the best address that this job uses
       if (host[i].offered) own = static_cast<int>(i);
     return text_of(to, own, host);
   };
   if (peer.out) return text(peer.out->there, peer.out->own);
-  if (!peer.trial) return {};
+  if (!peer.attempt) return {};
   std::string tried;
-  for (std::size_t i = 0; i < peer.trial->paths.size(); ++i) {
-    const Path& path = peer.trial->paths[i];
+  for (std::size_t i = 0; i < peer.attempt->paths.size(); ++i) {
+    const Path& path = peer.attempt->paths[i];
     if (i) tried += ", ";
     tried += text(path.to, path.own);
-    if (peer.trial->paths.size() > 1) tried += std::string(" (") + text_of_error(peer.trial->errors[i]) + ")";
+    if (peer.attempt->paths.size() > 1) tried += std::string(" (") + text_of_error(peer.attempt->errors[i]) + ")";
   }
   return tried;
 }

@@ -71,10 +71,10 @@ struct Somebody {
   std::string heard;
 };
 
-class TcpTrial : public testing::Test {
+class TcpConnectAttempt : public testing::Test {
  protected:
   /// a and b are at 127.0.0.1.
-  TcpTrial() {
+  TcpConnectAttempt() {
     set_host({own(1)});
     set_key(key);
     a = std::make_unique<Side>();
@@ -97,13 +97,13 @@ class TcpTrial : public testing::Test {
   wire::Operation sent;
 };
 
-TEST_F(TcpTrial, an_address_where_nobody_listens_is_passed_over) {
+TEST_F(TcpConnectAttempt, an_address_where_nobody_listens_is_passed_over) {
   send_to(b_also_at({9}));
   EXPECT_TRUE(arrives());
   EXPECT_EQ(a->context.way(a->context.insert(b->context.name())), "lo 127.0.0.1 to 127.0.0.1");
 }
 
-TEST_F(TcpTrial, a_stranger_who_hangs_up_is_passed_over) {
+TEST_F(TcpConnectAttempt, a_stranger_who_hangs_up_is_passed_over) {
   Somebody stranger(9, port());
   send_to(b_also_at({9}));
   ASSERT_TRUE(until(*a, *b, [&] { return stranger.look(), stranger.has_greeting(); }));
@@ -112,7 +112,7 @@ TEST_F(TcpTrial, a_stranger_who_hangs_up_is_passed_over) {
   EXPECT_TRUE(arrives());
 }
 
-TEST_F(TcpTrial, beside_a_stranger_who_says_nothing_the_next_address_is_tried) {
+TEST_F(TcpConnectAttempt, beside_a_stranger_who_says_nothing_the_next_address_is_tried) {
   Somebody stranger(9, port()), other(10, port());
   send_to(b_also_at({9, 10}));
   ASSERT_TRUE(until(*a, *b, [&] { return stranger.look(), other.look(), b->messages.size() == 1; }));
@@ -126,7 +126,7 @@ TEST_F(TcpTrial, beside_a_stranger_who_says_nothing_the_next_address_is_tried) {
   EXPECT_EQ(recv(stranger.line, &byte, 1, 0), 0) << "the connection that is not needed is closed";
 }
 
-TEST_F(TcpTrial, who_is_not_meant_cannot_pretend_to_be) {
+TEST_F(TcpConnectAttempt, who_is_not_meant_cannot_pretend_to_be) {
   const std::uint64_t self = name_of(*a).identity, meant = name_of(*b).identity;
   const std::vector<std::pair<PacketKind, std::uint64_t>> answers = {
       {PacketKind::welcome, 0}, {PacketKind::welcome, key}, {PacketKind::message, 0}, {PacketKind::welcome, proof_of(key + 1, PacketKind::welcome, meant, self, 7)},
@@ -145,7 +145,7 @@ TEST_F(TcpTrial, who_is_not_meant_cannot_pretend_to_be) {
   }
 }
 
-TEST_F(TcpTrial, another_process_of_the_job_hangs_up_when_it_is_not_meant) {
+TEST_F(TcpConnectAttempt, another_process_of_the_job_hangs_up_when_it_is_not_meant) {
   Side other;
   const int fd = client_of(other);
   const struct {
@@ -160,7 +160,7 @@ TEST_F(TcpTrial, another_process_of_the_job_hangs_up_when_it_is_not_meant) {
   close(fd);
 }
 
-TEST_F(TcpTrial, a_peer_that_all_addresses_fail_for_fails_what_was_posted_and_each_is_named) {
+TEST_F(TcpConnectAttempt, a_peer_that_all_addresses_fail_for_fails_what_was_posted_and_each_is_named) {
   const std::string name = b_also_at({9, 10});
   b.reset();
   Side other;
@@ -179,7 +179,7 @@ TEST_F(TcpTrial, a_peer_that_all_addresses_fail_for_fails_what_was_posted_and_ea
   ASSERT_TRUE(until(*a, other, [&] { return a->failed.size() == 1; }));
 }
 
-TEST_F(TcpTrial, messages_and_reads_that_wait_for_the_search_are_served_in_order_after_it) {
+TEST_F(TcpConnectAttempt, messages_and_reads_that_wait_for_the_search_are_served_in_order_after_it) {
   Somebody stranger(9, port());
   const auto memory = pattern(300'000, 3);
   wire::Registration registration;
@@ -203,7 +203,7 @@ TEST_F(TcpTrial, messages_and_reads_that_wait_for_the_search_are_served_in_order
   for (const auto& room : rooms) EXPECT_EQ(room, memory);
 }
 
-TEST_F(TcpTrial, a_peer_that_is_slow_to_answer_is_used_at_its_best_address_all_the_same) {
+TEST_F(TcpConnectAttempt, a_peer_that_is_slow_to_answer_is_used_at_its_best_address_all_the_same) {
   set_host({own(5), own(6)});
   a = std::make_unique<Side>();
   b = std::make_unique<Side>();
@@ -216,7 +216,7 @@ TEST_F(TcpTrial, a_peer_that_is_slow_to_answer_is_used_at_its_best_address_all_t
   EXPECT_TRUE(until(*a, *b, [&] { return open_sockets() == before; })) << "one of two connections goes, and one has another end now";
 }
 
-TEST_F(TcpTrial, two_that_look_for_each_other_end_with_one_connection) {
+TEST_F(TcpConnectAttempt, two_that_look_for_each_other_end_with_one_connection) {
   for (int round = 0; round < 30; ++round) {
     const int before = open_sockets();
     Side one, two;
@@ -275,7 +275,7 @@ struct Seeker {
   std::uint64_t choice = 0;
 };
 
-TEST_F(TcpTrial, who_repeats_what_others_have_said_is_not_taken_for_them) {
+TEST_F(TcpConnectAttempt, who_repeats_what_others_have_said_is_not_taken_for_them) {
   Seeker good(*a, *b);
   for (const std::uint64_t proof : {good.choice, std::uint64_t{0}, key}) {
     Seeker other(*a, *b);  // it could greet because it has heard somebody's greeting
@@ -303,7 +303,7 @@ TEST_F(TcpTrial, who_repeats_what_others_have_said_is_not_taken_for_them) {
   EXPECT_TRUE(until(*a, *b, [&] { return b->messages.size() == 1; }));
 }
 
-TEST_F(TcpTrial, who_was_welcomed_and_leaves_without_a_word_has_not_been_a_peer) {
+TEST_F(TcpConnectAttempt, who_was_welcomed_and_leaves_without_a_word_has_not_been_a_peer) {
   // Somebody who tries two of our addresses and uses one; the other one must not count as a connection that broke.
   auto unused = std::make_unique<Seeker>(*a, *b);
   const Seeker used(*a, *b);
@@ -318,7 +318,7 @@ TEST_F(TcpTrial, who_was_welcomed_and_leaves_without_a_word_has_not_been_a_peer)
   EXPECT_EQ(recv(used.fd, packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet)) << "the answer comes on the connection that was chosen";
 }
 
-TEST_F(TcpTrial, of_a_host_with_several_addresses_those_that_are_offered_are_served_and_no_other) {
+TEST_F(TcpConnectAttempt, of_a_host_with_several_addresses_those_that_are_offered_are_served_and_no_other) {
   set_host({own(1), own(5), own(6, false)});
   const int before = open_sockets();
   Side one, two;
@@ -339,7 +339,7 @@ TEST_F(TcpTrial, of_a_host_with_several_addresses_those_that_are_offered_are_ser
   EXPECT_EQ(two.messages[0], bytes);
 }
 
-TEST_F(TcpTrial, its_descriptor_wakes_a_sleeper_for_each_step_of_the_search) {
+TEST_F(TcpConnectAttempt, its_descriptor_wakes_a_sleeper_for_each_step_of_the_search) {
   Somebody stranger(9, port());
   send_to(b_also_at({9}));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
