@@ -54,7 +54,7 @@ bool try_push_message(shm::Port& port, Request& send) noexcept {
   record->source = send.pattern.source;
   record->tag = send.pattern.tag;
   record->bytes = static_cast<std::uint32_t>(send.capacity + extra);
-  record->kind = sync ? RecordKind::eager_sync : RecordKind::eager;
+  record->kind = sync ? PointToPoint::eager_sync : PointToPoint::eager;
   record->lane = lane_of(send);
   if (sync) {
     const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
@@ -129,7 +129,7 @@ bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& se
   if (!is_waiting(vci, port)) return false;
   Queue& queue = vci.backlog->queues[&port];
   const auto is_it = [&](const Outgoing& item) {
-    if (item.message || item.head.kind != RecordKind::offer) return item.message == &send;
+    if (item.message || item.head.kind != PointToPoint::offer) return item.message == &send;
     Offer offer;
     std::memcpy(&offer, item.payload, sizeof offer);
     return offer.request == reinterpret_cast<RequestToken>(&send);
@@ -180,7 +180,7 @@ bool try_push_cancel(VciGuard& guard, const Queue& queue, const Outgoing& item) 
 
 bool try_push_item(VciGuard& guard, const Queue& queue, const Outgoing& item) noexcept {
   if (item.message) return try_push_message(*queue.port, *item.message);
-  if (item.head.kind == RecordKind::cancel) return try_push_cancel(guard, queue, item);
+  if (item.head.kind == PointToPoint::cancel) return try_push_cancel(guard, queue, item);
   return try_push(*queue.port, item.head, item.payload, item.bytes);
 }
 
@@ -190,7 +190,7 @@ bool answer_questions(VciGuard& guard, Queue& queue) noexcept {
   Outgoing *before = nullptr, *item = queue.head;
   while (item) {
     Outgoing* following = item->next;
-    if (!item->message && item->head.kind == RecordKind::cancel && try_push_cancel(guard, queue, *item)) {
+    if (!item->message && item->head.kind == PointToPoint::cancel && try_push_cancel(guard, queue, *item)) {
       remove(guard.vci(), queue, before, *item);
       worked = true;
     } else {

@@ -64,8 +64,8 @@ void cancel_send(Request& send) noexcept {
   if (!offered && static_cast<SendMode>(send.mode) != SendMode::synchronous) return;  // it completes by itself as soon as its bytes have left
   send.special = true;
   send.asked = next_question();
-  const Cancel what{reinterpret_cast<RequestToken>(&send), runtime.self, send.asked};
-  const proto::RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::cancel, lane_of(send)};
+  const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.self, send.asked};
+  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, proto::PointToPoint::cancel, lane_of(send)};
   if (peer) return proto::push_cancel(guard, *peer, to.vci, head, what);
   if (net::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
   net::push(guard, to.process, to.vci, head, &what, sizeof what);
@@ -87,7 +87,7 @@ void handle_cancel(VciGuard& guard, const Record& record) noexcept {
     return (m.form == Unexpected::Form::sync || m.form == Unexpected::Form::offer) && m.offer.request == what.request &&
            m.offer.process == what.process;
   });
-  if (was_kept) reply(guard, what.process, record.lane, {0, 0, 0, RecordKind::cancelled, 0}, &what, sizeof what);
+  if (was_kept) reply(guard, what.process, record.lane, {0, 0, 0, PointToPoint::cancelled, 0}, &what, sizeof what);
 }
 
 void handle_cancelled(VciGuard& guard, const Cancel& what) noexcept {

@@ -1,6 +1,7 @@
 // From an arrived record to the step of the protocol that it asks for.
+#include <iterator>
+
 #include "proto/protocol_state.hpp"
-#include "sys/log.hpp"
 #include "vci/protocol.hpp"
 
 namespace heddle::proto {
@@ -22,8 +23,8 @@ Request* take_receive(Vci& vci, const Record& record) noexcept {
 /// A message that no receive matched: into the store of unexpected ones.
 [[gnu::noinline]] void keep_message(VciGuard& guard, const Record& record) noexcept {
   Vci& vci = guard.vci();
-  const bool eager = record.kind == RecordKind::eager;
-  const bool offer = record.kind == RecordKind::offer;
+  const bool eager = record.kind == PointToPoint::eager;
+  const bool offer = record.kind == PointToPoint::offer;
   const std::size_t skip = eager ? 0 : sizeof(AckTo);
   const std::size_t payload = offer ? 0 : record.bytes - skip;
   Unexpected* message = new_unexpected(vci, payload);
@@ -50,10 +51,10 @@ Request* take_receive(Vci& vci, const Record& record) noexcept {
 void handle_message(VciGuard& guard, const Record& record) noexcept {
   Request* receive = take_receive(guard.vci(), record);
   if (!receive) return keep_message(guard, record);
-  if (record.kind == RecordKind::eager) return deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
-  if (record.kind == RecordKind::offer) return begin_transfer(guard, *receive, read<Offer>(record), record.lane, record.source, record.tag);
+  if (record.kind == PointToPoint::eager) return deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
+  if (record.kind == PointToPoint::offer) return begin_transfer(guard, *receive, read<Offer>(record), record.lane, record.source, record.tag);
   const auto to = read<AckTo>(record);
-  reply(guard, to.process, record.lane, {0, 0, 0, RecordKind::ack, 0}, &to.request, sizeof to.request);
+  reply(guard, to.process, record.lane, {0, 0, 0, PointToPoint::ack, 0}, &to.request, sizeof to.request);
   deliver(guard, *receive, record.payload + sizeof to, record.bytes - sizeof to, record.source, record.tag);
 }
 
@@ -65,7 +66,7 @@ bool take_records(VciGuard& guard, int most, const Request* awaited) noexcept {
     sync::RingLine* line = vci.ring.front();
     if (!line) return i;
     auto& record = *reinterpret_cast<Record*>(line);
-    if (record.kind == RecordKind::eager) [[likely]] {  // as in handle_message, here without a call
+    if (record.kind == PointToPoint::eager) [[likely]] {  // as in handle_message, here without a call
       if (Request* receive = take_receive(vci, record)) [[likely]] deliver(guard, *receive, record.payload, record.bytes, record.source, record.tag);
       else keep_message(guard, record);
     } else {
@@ -77,23 +78,30 @@ bool take_records(VciGuard& guard, int most, const Request* awaited) noexcept {
   return true;
 }
 
-void handle_record(VciGuard& guard, Record& record) noexcept {
-  switch (record.kind) {
-    case RecordKind::eager:
-    case RecordKind::eager_sync:
-    case RecordKind::offer: return handle_message(guard, record);
-    case RecordKind::ack: return complete(*reinterpret_cast<Request*>(read<RequestToken>(record)), guard);
-    case RecordKind::accept: return handle_accept(guard, read<Accept>(record));
-    case RecordKind::pull: return handle_pull(guard, read<Accept>(record));
-    case RecordKind::data: return handle_data(guard, record);
-    case RecordKind::placed: return handle_placed(guard, read<DataFor>(record));
-    case RecordKind::finished: return handle_finished(guard, read<RequestToken>(record));
-    case RecordKind::cancel: return handle_cancel(guard, record);
-    case RecordKind::cancelled: return handle_cancelled(guard, read<Cancel>(record));
-    default: break;  // the network's own records do not come here
-  }
-  sys::fatal("a record of unknown kind %u arrived: the ranks of this job run different versions of the library",
-             static_cast<unsigned>(record.kind));
+namespace {
+
+constexpr RecordOperation operations[] = {
+    {"eager", 0, true, [](Held& held, Record& record) noexcept { handle_message(VciGuard::of(held), record); }},
+    {"eager_sync", sizeof(AckTo), true, [](Held& held, Record& record) noexcept { handle_message(VciGuard::of(held), record); }},
+    {"ack", sizeof(RequestToken), true,
+     [](Held& held, Record& record) noexcept { complete(*reinterpret_cast<Request*>(read<RequestToken>(record)), VciGuard::of(held)); }},
+    {"offer", sizeof(Offer), true, [](Held& held, Record& record) noexcept { handle_message(VciGuard::of(held), record); }},
+    {"accept", sizeof(Accept), true, [](Held& held, Record& record) noexcept { handle_accept(VciGuard::of(held), read<Accept>(record)); }},
+    {"pull", sizeof(Accept), true, [](Held& held, Record& record) noexcept { handle_pull(VciGuard::of(held), read<Accept>(record)); }},
+    {"data", sizeof(DataFor), true, [](Held& held, Record& record) noexcept { handle_data(VciGuard::of(held), record); }},
+    {"placed", sizeof(DataFor), false, [](Held& held, Record& record) noexcept { handle_placed(VciGuard::of(held), read<DataFor>(record)); }},
+    {"finished", sizeof(RequestToken), true,
+     [](Held& held, Record& record) noexcept { handle_finished(VciGuard::of(held), read<RequestToken>(record)); }},
+    {"cancel", sizeof(Cancel), true, [](Held& held, Record& record) noexcept { handle_cancel(VciGuard::of(held), record); }},
+    {"cancelled", sizeof(Cancel), true, [](Held& held, Record& record) noexcept { handle_cancelled(VciGuard::of(held), read<Cancel>(record)); }},
+};
+static_assert(std::size(operations) == PointToPoint::cancelled.operation + 1);
+
+}  // namespace
+
+const Module& point_to_point() noexcept {
+  static constexpr Module module{PointToPoint::module, "point-to-point", operations};
+  return module;
 }
 
 }  // namespace heddle::proto

@@ -9,6 +9,7 @@
 
 #include "core/runtime.hpp"
 #include "proto/p2p.hpp"
+#include "proto/records.hpp"
 #include "transport/record.hpp"
 #include "transport/shm/node.hpp"
 
@@ -17,10 +18,6 @@ struct Transfer;
 }
 namespace heddle::sys {
 struct Bootstrap;
-}
-
-namespace heddle::proto {
-struct RecordHead;
 }
 
 namespace heddle::net {
@@ -50,14 +47,14 @@ inline bool reaches(ProcessIndex process) noexcept {
 }
 
 /// Sends a small message at once and without a request; false, where it waits for others to leave with, or is none to be copied.
-bool try_send(VciGuard& guard, Address to, const proto::RecordHead& head, const std::byte* bytes, std::size_t n) noexcept;
+bool try_send(VciGuard& guard, Address to, const RecordHead& head, const std::byte* bytes, std::size_t n) noexcept;
 /// Starts a send whose fields are filled in. Completes it when its bytes are copied and on their way.
 void send(VciGuard& guard, Request& send, Address to) noexcept;
 /// Sends a record with a small payload, in order behind what was sent before.
-void push(VciGuard& guard, ProcessIndex process, unsigned lane, const proto::RecordHead& head, const void* payload,
+void push(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload,
           std::uint32_t bytes) noexcept;
 /// Fetches a matched large message. `receive`'s status is set.
-void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane) noexcept;
+void begin_transfer(VciGuard& guard, Request& receive, const proto::Offer& offer, std::uint16_t lane) noexcept;
 /// Pushes the next `data` records of a message that the receiver asked for. True if anything moved; `finished` when all are out.
 bool stream_step(VciGuard& guard, Transfer& transfer, bool& finished) noexcept;
 /// Frees what the network part keeps for a transfer that ends.

@@ -53,7 +53,7 @@ void answer_where(VciGuard& guard, Link& link, std::uint32_t index) noexcept {
   Net& asked = net_of(vci_of_lane(index));
   const std::string_view name = asked.context.name();
   const NetworkName head{static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(name.size()), 0};
-  std::byte* to = append(guard, link, {0, 0, 0, RecordKind::here, 0}, sizeof head + name.size());
+  std::byte* to = append(guard, link, {0, 0, 0, Control::here, 0}, sizeof head + name.size());
   std::memcpy(to, &head, sizeof head);
   std::memcpy(to + sizeof head, name.data(), name.size());
   send_appended(guard, link);
@@ -74,65 +74,65 @@ bool may_fail(const Link& link, int error) noexcept {
 bool is_parting(const Link& link) noexcept { return !link.net->context.tells_departures() && (link.said_closing || link.peer_closing); }
 
 void handle_control(VciGuard& guard, Link& link, const Record& record) noexcept {
-  switch (record.kind) {
-    case RecordKind::hello: return learn_address(guard, link, record);
-    case RecordKind::where: return answer_where(guard, link, read<std::uint32_t>(record));
-    case RecordKind::here: {
+  switch (record.kind.operation) {
+    case Control::hello.operation: return learn_address(guard, link, record);
+    case Control::where.operation: return answer_where(guard, link, read<std::uint32_t>(record));
+    case Control::here.operation: {
       const auto name = read<NetworkName>(record);
       if (Link* wanted = find_link(*link.net, link.process, name.vci)) learn_address(guard, *wanted, record);
       return;
     }
-    case RecordKind::credit: link.acked = read<std::uint64_t>(record); return;
-    case RecordKind::closing:
+    case Control::credit.operation: link.acked = read<std::uint64_t>(record); return;
+    case Control::closing.operation:
       link.acked = read<std::uint64_t>(record);
       link.peer_closing = link.peer_may_go = true;
-      if (link.net->context.tells_departures()) return tell(guard, link, RecordKind::credit);
-      if (!link.said_closing) tell(guard, link, RecordKind::farewell);  // else the two have crossed, and each answers the other
+      if (link.net->context.tells_departures()) return tell(guard, link, Control::credit);
+      if (!link.said_closing) tell(guard, link, Control::farewell);  // else the two have crossed, and each answers the other
       return;
-    case RecordKind::farewell:
+    case Control::farewell.operation:
       link.acked = read<std::uint64_t>(record);
       link.heard_farewell = true;
       return;
-    case RecordKind::probe:
+    case Control::probe.operation:
       link.acked = read<std::uint64_t>(record);
-      if (!is_parting(link)) tell(guard, link, RecordKind::credit);
+      if (!is_parting(link)) tell(guard, link, Control::credit);
       return;
     default: return;
   }
 }
 
 /// Messages that are not this job's: a port scanner, another job's process with an old address. Never acted on.
-void refuse(ofi::Verdict verdict, std::size_t bytes) noexcept {
+void refuse(Verdict verdict, std::size_t bytes) noexcept {
   HEDDLE_NOTICE_ONCE("a network message of %zu bytes, %s, was ignored: something that does not belong to this job reaches its ports "
-                     "(further ones are ignored silently)", bytes, ofi::verdict_text(verdict));
+                     "(further ones are ignored silently)", bytes, verdict_text(verdict));
 }
 
 /// The records of a frame whose turn it is.
 void take_frame(VciGuard& guard, Link& link, std::byte* data, std::size_t bytes) noexcept {
   Net& net = *link.net;
   ++link.expected;
-  for (std::size_t at = sizeof(ofi::FrameHead); at < bytes;) {
-    Record& record = *ofi::record_at(data + at);
-    const std::size_t room = ofi::record_room(record.bytes);
-    if (record.kind >= RecordKind::hello) {
+  for (std::size_t at = sizeof(FrameHead); at < bytes;) {
+    Record& record = *record_at(data + at);
+    const std::size_t room = record_room(record.bytes);
+    if (record.kind.module == Control::module) {
       handle_control(guard, link, record);
     } else {
       link.received += room;
       link.peer_closing = link.said_closing = link.heard_farewell = false;
-      proto::handle_record(guard, record);
+      heddle::handle_record(guard, record);
     }
     at += room;
   }
   if (link.received - link.told >= window / 4) {
     if (guard.vci().holding) net.withheld = true;
-    else tell(guard, link, RecordKind::credit);
+    else tell(guard, link, Control::credit);
   }
 }
 
 void handle_frame(VciGuard& guard, Net& net, std::byte* data, std::size_t bytes) noexcept {
-  const ofi::Verdict verdict = ofi::check_frame(data, bytes, job_key, static_cast<std::uint32_t>(runtime.size));
-  if (verdict != ofi::Verdict::good) return refuse(verdict, bytes);
-  ofi::FrameHead head;
+  const Verdict verdict = check_frame(data, bytes, job_key, static_cast<std::uint32_t>(runtime.size));
+  if (verdict != Verdict::good) return refuse(verdict, bytes);
+  FrameHead head;
   std::memcpy(&head, data, sizeof head);
   Link* link = find_link(net, head.process, head.vci);
   if (!link) link = &new_link(net, head.process, head.vci);
@@ -187,7 +187,7 @@ void handle_event(VciGuard& guard, Net& net, const wire::Event& event) noexcept 
 void give_withheld_credit(VciGuard& guard, Net& net) noexcept {
   net.withheld = false;
   for (auto& entry : net.links)
-    if (entry.second->received != entry.second->told) tell(guard, *entry.second, RecordKind::credit);
+    if (entry.second->received != entry.second->told) tell(guard, *entry.second, Control::credit);
 }
 
 }  // namespace
@@ -285,7 +285,7 @@ void tick(VciGuard& guard, Net& net) noexcept {
     if (!is_parting(link)) silent.push_back(&link);
   }
   for (Link* link : silent) {
-    tell(guard, *link, RecordKind::probe);
+    tell(guard, *link, Control::probe);
     flush_link(guard, *link);
   }
 }
@@ -308,7 +308,7 @@ namespace {
 void say_closing(VciGuard& guard, Link& link) noexcept {
   const bool tells = link.net->context.tells_departures();
   if (tells ? link.sent == link.acked && link.received == link.told : has_parted(link)) return;
-  tell(guard, link, RecordKind::closing);
+  tell(guard, link, Control::closing);
   link.said_closing = true;
 }
 }  // namespace

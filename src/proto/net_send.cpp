@@ -49,7 +49,7 @@ Frame* new_frame(Net& net) noexcept {
   frame->next = nullptr;
   frame->waiting = nullptr;
   frame->direct = nullptr;
-  frame->bytes = sizeof(ofi::FrameHead);
+  frame->bytes = sizeof(FrameHead);
   return frame;
 }
 
@@ -70,8 +70,8 @@ void close_frame(VciGuard& guard, Link& link) noexcept {
   Frame* frame = link.open;
   if (!frame) return;
   link.open = nullptr;
-  const ofi::FrameHead head{job_key, runtime.self, link.next_sequence++, frame->bytes + static_cast<std::uint32_t>(direct_room(*frame)), static_cast<std::uint16_t>(link.net->vci.index),
-                            ofi::frame_version, 0};
+  const FrameHead head{job_key, runtime.self, link.next_sequence++, frame->bytes + static_cast<std::uint32_t>(direct_room(*frame)), static_cast<std::uint16_t>(link.net->vci.index),
+                            frame_version, 0};
   std::memcpy(frame->data, &head, sizeof head);
   if (link.tail) link.tail->next = frame; else link.head = frame;
   link.tail = frame;
@@ -89,7 +89,7 @@ void mark_dirty(Link& link) noexcept {
   link.net->dirty.push_back(&link);
 }
 
-bool is_counted(RecordKind kind) noexcept { return kind < RecordKind::hello; }
+bool is_counted(RecordKind kind) noexcept { return kind.module != Control::module; }
 
 }  // namespace
 
@@ -129,20 +129,20 @@ namespace {
 void ask_address(VciGuard& guard, Link& link) noexcept {
   Link& first = link_to(*link.net, link.process, 0);
   const std::uint32_t wanted = link.vci;
-  std::memcpy(append(guard, first, {0, 0, 0, RecordKind::where, 0}, sizeof wanted), &wanted, sizeof wanted);
+  std::memcpy(append(guard, first, {0, 0, 0, Control::where, 0}, sizeof wanted), &wanted, sizeof wanted);
   flush_link(guard, first);
 }
 
 }  // namespace
 
-std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, std::size_t payload) noexcept {
+std::byte* append(VciGuard& guard, Link& link, const RecordHead& head, std::size_t payload) noexcept {
   Net& net = *link.net;
   if (link.greet) [[unlikely]] {
     link.greet = false;
-    append_name(guard, link, RecordKind::hello, net.vci.index, net.context.name());
+    append_name(guard, link, Control::hello, net.vci.index, net.context.name());
     if (link.address == wire::no_address) ask_address(guard, link);
   }
-  const std::size_t room = ofi::record_room(payload);
+  const std::size_t room = record_room(payload);
   if (link.open && link.open->bytes + room > frame_bytes) {
     close_frame(guard, link);
     flush_link(guard, link);
@@ -151,13 +151,12 @@ std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, st
   Frame& frame = *link.open;
   frame.link = &link;
   std::byte* at = frame.data + frame.bytes;
-  Record* record = ofi::record_at(at);
+  Record* record = record_at(at);
   record->context = head.context;
   record->source = head.source;
   record->tag = head.tag;
   record->bytes = static_cast<std::uint32_t>(payload);
   record->kind = head.kind;
-  record->reserved = 0;
   record->lane = head.lane;
   frame.bytes += static_cast<std::uint32_t>(room);
   if (is_counted(head.kind)) {
@@ -240,7 +239,7 @@ bool send_appended(VciGuard& guard, Link& link) noexcept {
   return false;
 }
 
-bool try_send(VciGuard& guard, Address to, const proto::RecordHead& head, const std::byte* bytes, std::size_t n) noexcept {
+bool try_send(VciGuard& guard, Address to, const RecordHead& head, const std::byte* bytes, std::size_t n) noexcept {
   Link& link = link_to(net_of(guard.vci()), to.process, to.vci);
   if (n > copy_limit || n > proto::limits.net_eager || link.sent - link.acked > window || !leaves_at_once(link)) return false;
   std::byte* const at = append(guard, link, head, n);
@@ -248,7 +247,7 @@ bool try_send(VciGuard& guard, Address to, const proto::RecordHead& head, const 
   return send_appended(guard, link);
 }
 
-void push(VciGuard& guard, ProcessIndex process, unsigned lane, const proto::RecordHead& head, const void* payload,
+void push(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload,
           std::uint32_t bytes) noexcept {
   Link& link = link_to(net_of(guard.vci()), process, lane);
   std::memcpy(append(guard, link, head, bytes), payload, bytes);
@@ -278,12 +277,12 @@ namespace {
 /// The record of a message of `send`. Its place must not exceed a frame.
 void append_message(VciGuard& guard, Link& link, Request& send) noexcept {
   const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
-  const std::size_t extra = sync ? sizeof(AckTo) : 0;
+  const std::size_t extra = sync ? sizeof(proto::AckTo) : 0;
   std::byte* to = append(guard, link,
-                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, lane_of(send)},
+                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? proto::PointToPoint::eager_sync : proto::PointToPoint::eager, lane_of(send)},
                          send.capacity + extra);
   if (sync) {
-    const AckTo ack{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    const proto::AckTo ack{reinterpret_cast<proto::RequestToken>(&send), runtime.self, 0};
     std::memcpy(to, &ack, sizeof ack);
   }
   if (send.datatype->contiguous) {
@@ -298,13 +297,13 @@ void append_message(VciGuard& guard, Link& link, Request& send) noexcept {
 /// user's buffer. The send completes when the provider is done with that.
 void send_direct(VciGuard& guard, Link& link, Request& send) noexcept {
   const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
-  const std::size_t extra = sync ? sizeof(AckTo) : 0;
+  const std::size_t extra = sync ? sizeof(proto::AckTo) : 0;
   close_frame(guard, link);
   std::byte* to = append(guard, link,
-                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? RecordKind::eager_sync : RecordKind::eager, lane_of(send)},
+                         {send.pattern.context, send.pattern.source, send.pattern.tag, sync ? proto::PointToPoint::eager_sync : proto::PointToPoint::eager, lane_of(send)},
                          extra);
   if (sync) {
-    const AckTo ack{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    const proto::AckTo ack{reinterpret_cast<proto::RequestToken>(&send), runtime.self, 0};
     std::memcpy(to, &ack, sizeof ack);
   }
   auto* record = reinterpret_cast<Record*>(to - Record::head_bytes);
@@ -322,8 +321,8 @@ void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
   t->net = move;
   move->link = &link;
   t->bytes = send.capacity;
-  Offer offer{};
-  offer.request = reinterpret_cast<RequestToken>(&send);
+  proto::Offer offer{};
+  offer.request = reinterpret_cast<proto::RequestToken>(&send);
   offer.bytes = send.capacity;
   offer.process = runtime.self;
   Net& net = *link.net;
@@ -336,7 +335,7 @@ void send_offer(VciGuard& guard, Link& link, Request& send) noexcept {
       offer.copy = 1;  // there is a key
     }
   }
-  std::memcpy(append(guard, link, {send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, lane_of(send)}, sizeof offer),
+  std::memcpy(append(guard, link, {send.pattern.context, send.pattern.source, send.pattern.tag, proto::PointToPoint::offer, lane_of(send)}, sizeof offer),
               &offer, sizeof offer);
   send_appended(guard, link);
 }

@@ -52,7 +52,7 @@ constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & 
 /// What is sent in one piece, from the parameters and what the network can.
 void choose_sizes() noexcept {
   constexpr std::size_t most = std::size_t{1} << 20;
-  constexpr std::size_t around = sizeof(ofi::FrameHead) + ofi::record_room(sizeof(AckTo) + 8);
+  constexpr std::size_t around = sizeof(FrameHead) + record_room(sizeof(proto::AckTo) + 8);
   const std::size_t largest = network.largest_message;
   frame_bytes = std::min(static_cast<std::size_t>(frame_size.value()), largest) & ~std::size_t{7};
   copy_limit = std::min(frame_bytes - around, std::size_t{8} << 10);

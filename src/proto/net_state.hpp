@@ -10,7 +10,8 @@
 #include "proto/net.hpp"
 #include "proto/net_pace.hpp"
 #include "proto/protocol_state.hpp"
-#include "transport/ofi/frame.hpp"
+#include "transport/net/control.hpp"
+#include "transport/net/frame.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::net {
@@ -130,7 +131,7 @@ Link& link_to(Net& net, ProcessIndex process, unsigned lane) noexcept;
 Link& new_link(Net& net, ProcessIndex process, unsigned vci) noexcept;
 
 /// Room for a record of `payload` bytes behind what the link sends already: the payload's place. Bytes count once `send_appended` is called.
-std::byte* append(VciGuard& guard, Link& link, const proto::RecordHead& head, std::size_t payload) noexcept;
+std::byte* append(VciGuard& guard, Link& link, const RecordHead& head, std::size_t payload) noexcept;
 /// Posts what was appended, or leaves it to be gathered with more. True when it was posted (or given to the provider's queue).
 bool send_appended(VciGuard& guard, Link& link) noexcept;
 bool flush_link(VciGuard& guard, Link& link) noexcept;

@@ -89,7 +89,7 @@ void handle_read(VciGuard& guard, Net& net, ReadPiece& piece) noexcept {
   --net.under_way;
   give_back(net, piece);
   if (t.moved == t.bytes) {
-    const proto::RecordHead head{0, 0, 0, RecordKind::finished, 0};
+    const RecordHead head{0, 0, 0, proto::PointToPoint::finished, 0};
     std::memcpy(append(guard, *t.net->link, head, sizeof t.other), &t.other, sizeof t.other);
     send_appended(guard, *t.net->link);
     return proto::finish_transfer(guard, t);
@@ -98,12 +98,12 @@ void handle_read(VciGuard& guard, Net& net, ReadPiece& piece) noexcept {
   if (t.net->issued < t.bytes && !issue(net, t, worked)) queue_reads(net, t);
 }
 
-void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane) noexcept {
+void begin_transfer(VciGuard& guard, Request& receive, const proto::Offer& offer, std::uint16_t lane) noexcept {
   Net& net = net_of(guard.vci());
   Link& link = link_to(net, offer.process, lane);
   const auto bytes = static_cast<std::uint64_t>(receive.bytes);
   if (!bytes) {
-    push(guard, offer.process, lane, {0, 0, 0, RecordKind::finished, 0}, &offer.request, sizeof offer.request);
+    push(guard, offer.process, lane, {0, 0, 0, proto::PointToPoint::finished, 0}, &offer.request, sizeof offer.request);
     return complete(receive, guard);
   }
   Transfer* t = proto::new_transfer(receive);
@@ -126,19 +126,19 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
     if (!net.in_step) net.context.flush();
     return;
   }
-  const Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), 0, bytes, 0, runtime.self, lane_of(receive)};
-  push(guard, offer.process, lane, {0, 0, 0, RecordKind::pull, 0}, &accept, sizeof accept);
+  const proto::Accept accept{offer.request, reinterpret_cast<proto::RequestToken>(&receive), 0, bytes, 0, runtime.self, lane_of(receive)};
+  push(guard, offer.process, lane, {0, 0, 0, proto::PointToPoint::pull, 0}, &accept, sizeof accept);
 }
 
 bool stream_step(VciGuard& guard, Transfer& t, bool& finished) noexcept {
   Link& link = *t.net->link;
   Request& send = *t.request;
-  const std::uint64_t room = frame_bytes - sizeof(ofi::FrameHead) - ofi::record_room(sizeof(DataFor)) - 8;
+  const std::uint64_t room = frame_bytes - sizeof(FrameHead) - record_room(sizeof(proto::DataFor)) - 8;
   bool moved = false;
   while (t.moved < t.bytes && link.posted < stream_frames && !link.head) {
     const std::uint64_t n = t.bytes - t.moved < room ? t.bytes - t.moved : room;
-    std::byte* to = append(guard, link, {0, 0, 0, RecordKind::data, 0}, n + sizeof(DataFor));
-    const DataFor whose{t.other, t.moved};
+    std::byte* to = append(guard, link, {0, 0, 0, proto::PointToPoint::data, 0}, n + sizeof(proto::DataFor));
+    const proto::DataFor whose{t.other, t.moved};
     std::memcpy(to, &whose, sizeof whose);
     pack(send.buffer, send.count, *send.datatype, t.cursor, to + sizeof whose, n);
     if (n == room) flush_link(guard, link);

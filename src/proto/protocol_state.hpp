@@ -8,6 +8,7 @@
 #include "core/datatype.hpp"
 #include "match/matcher.hpp"
 #include "proto/p2p.hpp"
+#include "proto/records.hpp"
 #include "sync/intrusive.hpp"
 #include "sys/copy.hpp"
 #include "transport/record.hpp"
@@ -28,7 +29,7 @@ struct Transfer {
   Request* request = nullptr;
   shm::Peer* peer = nullptr;
   std::uint16_t lane = 0;         ///< of the other end, for `finished` and `data`
-  RequestToken other = 0;
+  proto::RequestToken other = 0;
   std::uint64_t bytes = 0;        ///< to move
   std::uint64_t piece = 0;        ///< bytes to claim at once
   std::uint64_t at = 0, end = 0;  ///< of what this end has claimed
@@ -170,14 +171,6 @@ void handle_cancelled(VciGuard& guard, const Cancel& what) noexcept;
 void end_cancelled(VciGuard& guard, Request& send) noexcept;
 /// Whether another process waits for what becomes of a message that is kept here: it can still cancel it.
 bool is_awaited() noexcept;
-
-/// What a record says besides its payload.
-struct RecordHead {
-  std::uint64_t context;
-  std::int32_t source, tag;
-  RecordKind kind;
-  std::uint16_t lane;  ///< of this process, for replies
-};
 
 /// Pushes a record with a small payload to `lane` of `peer`; queues it in order behind what the ring refused before.
 void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const void* payload,

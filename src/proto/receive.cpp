@@ -34,6 +34,7 @@ namespace {
 
 using proto::fill;
 using proto::own_context;
+using proto::PointToPoint;
 using proto::Unexpected;
 
 proto::CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
@@ -156,7 +157,7 @@ inline bool take_from_ring(VciGuard& guard, match::Pattern pattern, void* buffer
   sync::RingLine* line = vci.ring.front();
   if (!line) return false;
   const auto& record = *reinterpret_cast<const Record*>(line);
-  if (record.kind != RecordKind::eager || record.context != pattern.context ||
+  if (record.kind != PointToPoint::eager || record.context != pattern.context ||
       (record.source != pattern.source && pattern.source != MPI_ANY_SOURCE) ||
       (record.tag != pattern.tag && pattern.tag != MPI_ANY_TAG) || record.bytes > capacity || !type.contiguous ||
       vci.matcher.awaits({record.context, record.source, record.tag}))

@@ -269,7 +269,7 @@ void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
   Vci& vci = guard.vci();
   switch (message.form) {
     case Unexpected::Form::sync: {
-      const RecordHead head{message.key.context, 0, 0, RecordKind::ack, 0};
+      const RecordHead head{message.key.context, 0, 0, PointToPoint::ack, 0};
       reply(guard, message.offer.process, message.lane, head, &message.offer.request, sizeof(RequestToken));
       [[fallthrough]];
     }

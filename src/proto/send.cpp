@@ -42,7 +42,7 @@ namespace {
 using proto::context_of;
 using proto::fill;
 using proto::limits;
-using proto::RecordHead;
+using proto::PointToPoint;
 using proto::Unexpected;
 
 proto::CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
@@ -157,7 +157,7 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
   // What the ring refused before goes first. Whoever is ordered before us has counted it there.
   if (vci_of_lane(lane).backlogged.load(std::memory_order_acquire)) [[unlikely]]
     return false;
-  const RecordHead head{context, comm.rank, tag, RecordKind::eager, static_cast<std::uint16_t>(lane)};
+  const RecordHead head{context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(lane)};
   if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]]
     return false;
   peer->ring_doorbell(port->vci);
@@ -168,7 +168,7 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
 inline bool try_send_far(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, Address to, ContextId context, int tag,
                          const Comm& comm, unsigned lane, SendMode mode) noexcept {
   if (mode == SendMode::synchronous || !type.contiguous || !net::reaches(to.process)) return false;
-  const RecordHead head{context, comm.rank, tag, RecordKind::eager, static_cast<std::uint16_t>(lane)};
+  const RecordHead head{context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(lane)};
   return net::try_send(guard, to, head, static_cast<const std::byte*>(buffer) + type.true_lb,
                        static_cast<std::size_t>(count) * static_cast<std::size_t>(type.size));
 }

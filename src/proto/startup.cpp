@@ -5,6 +5,7 @@
 #include "proto/send_buffer.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/segment.hpp"
+#include "transport/net/control.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/wait.hpp"
 
@@ -15,6 +16,8 @@ bool has_freed_sends() noexcept;  // request.cpp
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   unsigned vcis = configured_vcis();
   read_limits();
+  register_module(point_to_point());
+  register_module(net::control());
   // Both publish what their peers need; then everybody meets once.
   if (!shm::start(job, vcis, fit_limits, problem) || !net::start(job, vcis, problem)) {
     sys::unlink_segment();

@@ -67,7 +67,7 @@ void unlink(Vci& vci, Transfer& t) noexcept {
 }
 
 void send_finished(VciGuard& guard, const Transfer& t) noexcept {
-  const RecordHead head{0, 0, 0, RecordKind::finished, 0};
+  const RecordHead head{0, 0, 0, PointToPoint::finished, 0};
   push_or_queue(guard, *t.peer, t.lane, head, &t.other, sizeof t.other);
 }
 
@@ -165,7 +165,7 @@ void place_step(Transfer& t) noexcept {
 bool say_placed(shm::Port& port, Transfer& t) noexcept {
   if (!t.unsaid) return true;
   const DataFor what{t.other, t.unsaid};
-  if (!try_push(port, {0, 0, 0, RecordKind::placed, 0}, &what, sizeof what)) return false;
+  if (!try_push(port, {0, 0, 0, PointToPoint::placed, 0}, &what, sizeof what)) return false;
   t.peer->ring_doorbell(port.vci);
   t.unsaid = 0;
   return true;
@@ -194,7 +194,7 @@ bool data_step(VciGuard& guard, Transfer& t) noexcept {
     }
     t.since = 0;
     auto* record = reinterpret_cast<Record*>(reservation.line);
-    record->kind = RecordKind::data;
+    record->kind = PointToPoint::data;
     record->bytes = static_cast<std::uint32_t>(n + sizeof(DataFor));
     const DataFor to{t.other, t.at};
     std::memcpy(record->payload, &to, sizeof to);
@@ -260,7 +260,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
       offer.vci = vci.index;
     }
   }
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, RecordKind::offer, lane_of(send)};
+  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::offer, lane_of(send)};
   push_or_queue(guard, peer, to.vci, head, &offer, sizeof offer);
 }
 
@@ -282,7 +282,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
   if (offer.process == runtime.self) t->mapped = reinterpret_cast<const std::byte*>(offer.address);  // another endpoint
   else if (offer.heap) t->mapped = t->peer->heap_address(offer.heap);
   Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), t->to, t->bytes, 0, runtime.self, lane_of(receive)};
-  RecordHead head{0, 0, 0, RecordKind::accept, 0};
+  RecordHead head{0, 0, 0, PointToPoint::accept, 0};
   if (t->mapped || (offer.address && t->peer->cma_works())) {
     t->piece = step_bytes;
     if (!t->mapped && offer.copy && contiguous) {
@@ -295,7 +295,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::
     link(guard.vci(), *t);
     return;
   }
-  head.kind = RecordKind::pull;
+  head.kind = PointToPoint::pull;
   push_or_queue(guard, *t->peer, lane, head, &accept, sizeof accept);
 }
 

@@ -26,8 +26,6 @@ namespace heddle::proto {
 
 struct Backlog;
 
-/// Acts on one arrived record; its memory is valid during the call only.
-void handle_record(VciGuard& guard, Record& record) noexcept;
 /// Takes records from the ring and acts on them: at most `most`, and none after the one that completes `awaited`. True if there was any.
 bool take_records(VciGuard& guard, int most, const Request* awaited) noexcept;
 

@@ -9,6 +9,7 @@
 #include "sync/intrusive.hpp"
 #include "sync/lock.hpp"
 #include "sync/record_ring.hpp"
+#include "transport/holder.hpp"
 #include "transport/record.hpp"
 #include "vci/ablation.hpp"
 #include "vci/request.hpp"
@@ -152,7 +153,7 @@ class Vci {
 };
 
 /// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks.
-class [[nodiscard]] VciGuard {
+class [[nodiscard]] VciGuard : public Held {
  public:
   explicit VciGuard(Vci& vci) noexcept : vci_(&vci) {
     if (runtime.locks) vci_->lock.lock();
@@ -166,6 +167,9 @@ class [[nodiscard]] VciGuard {
   [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return !runtime.locks || vci.lock.try_lock(); }
   VciGuard(const VciGuard&) = delete;
   VciGuard& operator=(const VciGuard&) = delete;
+
+  /// What a module's handler is given, whom the transport calls.
+  [[nodiscard]] static VciGuard& of(Held& held) noexcept { return static_cast<VciGuard&>(held); }
 
   [[nodiscard]] Vci& vci() const noexcept { return *vci_; }
 

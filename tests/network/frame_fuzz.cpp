@@ -12,25 +12,26 @@ using namespace heddle;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static test::GuardedBytes memory(1 << 16);
+  [[maybe_unused]] static const bool registered = (test::register_modules(), true);
   size &= ~std::size_t{7};
   if (size > memory.room()) return 0;
   std::byte* at = memory.end() - size;
   if (size) std::memcpy(at, data, size);
-  if (ofi::check_frame(at, size, test::key, test::processes) != ofi::Verdict::good) return 0;
+  if (net::check_frame(at, size, test::key, test::processes) != net::Verdict::good) return 0;
   // As the receiver goes over it.
   unsigned sum = 0;
-  std::size_t place = sizeof(ofi::FrameHead);
+  std::size_t place = sizeof(net::FrameHead);
   while (place < size) {
-    const Record& record = *ofi::record_at(at + place);
+    const Record& record = *net::record_at(at + place);
     const std::byte* const payload = record.payload;  // which goes on after the array of the type
     if (record.bytes < test::least_payload(record.kind) || payload + record.bytes > memory.end()) std::abort();
     for (std::uint32_t i = 0; i < record.bytes; ++i) sum += static_cast<unsigned>(payload[i]);
-    if (record.kind == RecordKind::hello || record.kind == RecordKind::here) {
-      NetworkName name;
+    if (record.kind == net::Control::hello || record.kind == net::Control::here) {
+      net::NetworkName name;
       std::memcpy(&name, record.payload, sizeof name);
       if (sizeof name + name.length > record.bytes) std::abort();
     }
-    place += ofi::record_room(record.bytes);
+    place += net::record_room(record.bytes);
   }
   if (place != size) std::abort();
   volatile unsigned sink = 0;  // or the reads would be left out
@@ -49,7 +50,7 @@ std::vector<std::vector<std::byte>> seeds() {
   std::vector<std::vector<std::byte>> all;
   for (const RecordKind kind : test::all_kinds) {
     all.push_back(test::make_frame({{kind, test::least_payload(kind)}}));
-    all.push_back(test::make_frame({{RecordKind::hello, 24}, {kind, 40}, {RecordKind::eager, 8}, {RecordKind::eager, 3}}));
+    all.push_back(test::make_frame({{net::Control::hello, 24}, {kind, 40}, {test::whole, 8}, {test::whole, 3}}));
   }
   return all;
 }
@@ -71,7 +72,7 @@ void mutate(std::vector<std::byte>& frame, std::mt19937_64& random) {
       }
       default: {  // the head's length says what there is, so that the records are looked at
         const auto bytes = static_cast<std::uint32_t>(frame.size() & ~std::size_t{7});
-        if (frame.size() >= sizeof(ofi::FrameHead)) std::memcpy(&frame[offsetof(ofi::FrameHead, bytes)], &bytes, 4);
+        if (frame.size() >= sizeof(net::FrameHead)) std::memcpy(&frame[offsetof(net::FrameHead, bytes)], &bytes, 4);
       }
     }
   }

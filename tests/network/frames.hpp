@@ -9,32 +9,35 @@
 #include <initializer_list>
 #include <vector>
 
-#include "transport/ofi/frame.hpp"
+#include "transport/module.hpp"
+#include "transport/net/control.hpp"
+#include "transport/net/frame.hpp"
 
 namespace heddle::test {
 
 inline constexpr std::uint64_t key = 0x1122334455667788;
 inline constexpr std::uint32_t processes = 4;
 
-inline constexpr RecordKind all_kinds[] = {RecordKind::eager, RecordKind::eager_sync, RecordKind::ack, RecordKind::offer,
-                                           RecordKind::accept, RecordKind::pull, RecordKind::data, RecordKind::finished,
-                                           RecordKind::cancel, RecordKind::cancelled,
-                                           RecordKind::hello, RecordKind::where, RecordKind::here, RecordKind::credit,
-                                           RecordKind::closing, RecordKind::probe, RecordKind::farewell};
+/// A module as the protocols have one; the last of its operations is for a node only.
+inline constexpr std::uint8_t module_number = 0;
+inline constexpr RecordKind whole{module_number, 0}, with_token{module_number, 1}, with_offer{module_number, 2}, on_node_only{module_number, 3};
+inline constexpr RecordOperation operations[] = {
+    {"whole", 0, true, nullptr}, {"with_token", 8, true, nullptr}, {"with_offer", 48, true, nullptr}, {"on_node_only", 0, false, nullptr}};
+inline constexpr Module module{module_number, "of a test", operations};
+
+/// What a frame may have.
+inline constexpr RecordKind all_kinds[] = {whole, with_token, with_offer,
+                                           net::Control::hello, net::Control::where, net::Control::here, net::Control::credit,
+                                           net::Control::closing, net::Control::probe, net::Control::farewell};
+
+inline void register_modules() {
+  register_module(module);
+  register_module(net::control());
+}
 
 inline std::size_t least_payload(RecordKind kind) {
-  switch (kind) {
-    case RecordKind::eager: return 0;
-    case RecordKind::eager_sync: return sizeof(AckTo);
-    case RecordKind::cancel:
-    case RecordKind::cancelled: return sizeof(Cancel);
-    case RecordKind::offer: return sizeof(Offer);
-    case RecordKind::accept:
-    case RecordKind::pull: return sizeof(Accept);
-    case RecordKind::data: return sizeof(DataFor);
-    case RecordKind::where: return 4;
-    default: return 8;
-  }
+  if (kind.module == module_number) return operations[kind.operation].least_payload;
+  return kind == net::Control::where ? 4 : 8;
 }
 
 struct Part {
@@ -44,19 +47,19 @@ struct Part {
 
 /// A good frame with zero payloads (also for names: their length is 0).
 inline std::vector<std::byte> make_frame(std::initializer_list<Part> parts) {
-  std::size_t bytes = sizeof(ofi::FrameHead);
-  for (const Part& part : parts) bytes += ofi::record_room(part.payload);
+  std::size_t bytes = sizeof(net::FrameHead);
+  for (const Part& part : parts) bytes += net::record_room(part.payload);
   std::vector<std::byte> frame(bytes);
-  const ofi::FrameHead head{key, 1, 0, static_cast<std::uint32_t>(bytes), 0, ofi::frame_version, 0};
+  const net::FrameHead head{key, 1, 0, static_cast<std::uint32_t>(bytes), 0, net::frame_version, 0};
   std::memcpy(frame.data(), &head, sizeof head);
   std::size_t at = sizeof head;
   for (const Part& part : parts) {
-    Record* record = ofi::record_at(frame.data() + at);
+    Record* record = net::record_at(frame.data() + at);
     record->context = 2;
     record->tag = 7;
     record->bytes = static_cast<std::uint32_t>(part.payload);
     record->kind = part.kind;
-    at += ofi::record_room(part.payload);
+    at += net::record_room(part.payload);
   }
   return frame;
 }

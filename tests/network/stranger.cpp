@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
       if (code != -EAGAIN) return;
     }
   };
-  auto frame = test::make_frame({{RecordKind::hello, 24}, {RecordKind::eager, 64}, {RecordKind::ack, 8}, {RecordKind::finished, 8}});
+  auto frame = test::make_frame({{net::Control::hello, 24}, {test::whole, 64}, {test::with_token, 8}, {test::with_token, 8}});
   send(frame);  // in order, but for the key
   for (const std::size_t n : {1UL, 8UL, 23UL, 24UL, 48UL, frame.size() - 1}) send({frame.begin(), frame.begin() + static_cast<long>(n)});
   for (int i = 0; i < 100; ++i) {

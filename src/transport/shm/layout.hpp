@@ -38,7 +38,7 @@ enum class Stage : std::uint32_t {
 
 /// The first page of a region.
 struct RegionHeader {
-  static constexpr std::uint32_t magic_value = 0x4844'4c03;  ///< the last byte counts layouts
+  static constexpr std::uint32_t magic_value = 0x4844'4c04;  ///< the last byte counts layouts
 
   std::atomic<std::uint32_t> ready;  ///< magic_value once the rest is written (release; pairs with attach's acquire)
   std::uint32_t vcis;                ///< of the owner

@@ -22,7 +22,7 @@ struct PacketHead {
   std::uint16_t version;
   std::uint64_t id;
 };
-inline constexpr std::uint16_t packet_version = 2;
+inline constexpr std::uint16_t packet_version = 3;
 static_assert(sizeof(PacketHead) == 16);
 
 /// Who connects to whom, by identity: the same address may exist on many hosts.

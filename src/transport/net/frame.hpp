@@ -11,7 +11,7 @@
 
 #include "transport/record.hpp"
 
-namespace heddle::ofi {
+namespace heddle::net {
 
 struct FrameHead {
   std::uint64_t key;       ///< the job's: what does not carry it is not ours
@@ -22,7 +22,7 @@ struct FrameHead {
   std::uint8_t version;
   std::uint8_t reserved;
 };
-inline constexpr std::uint8_t frame_version = 2;
+inline constexpr std::uint8_t frame_version = 3;
 inline constexpr std::size_t record_head_bytes = Record::head_bytes - sizeof(std::uint64_t);
 static_assert(sizeof(FrameHead) == 24 && record_head_bytes == 24);
 
@@ -48,4 +48,4 @@ Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key,
 /// For messages to the user.
 const char* verdict_text(Verdict verdict) noexcept;
 
-}  // namespace heddle::ofi
+}  // namespace heddle::net

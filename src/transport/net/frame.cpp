@@ -1,37 +1,10 @@
-#include "transport/ofi/frame.hpp"
+#include "transport/net/frame.hpp"
 
 #include <cstring>
 
-namespace heddle::ofi {
-namespace {
+#include "transport/net/control.hpp"
 
-/// The fewest payload bytes that a record of `kind` has; SIZE_MAX for kinds that do not exist.
-std::size_t least_payload(RecordKind kind) noexcept {
-  switch (kind) {
-    case RecordKind::eager: return 0;
-    case RecordKind::eager_sync: return sizeof(AckTo);
-    case RecordKind::ack:
-    case RecordKind::finished: return sizeof(RequestToken);
-    case RecordKind::cancel:
-    case RecordKind::cancelled: return sizeof(Cancel);
-    case RecordKind::offer: return sizeof(Offer);
-    case RecordKind::accept:
-    case RecordKind::pull: return sizeof(Accept);
-    case RecordKind::data: return sizeof(DataFor);
-    case RecordKind::hello:
-    case RecordKind::here: return sizeof(NetworkName);
-    case RecordKind::where: return sizeof(std::uint32_t);
-    case RecordKind::credit:
-    case RecordKind::closing:
-    case RecordKind::probe:
-    case RecordKind::farewell: return sizeof(std::uint64_t);
-    case RecordKind::placed: break;  // between processes of one node only
-  }
-  return SIZE_MAX;
-}
-
-}  // namespace
-
+namespace heddle::net {
 Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint32_t processes) noexcept {
   FrameHead head;
   if (bytes < sizeof head) return Verdict::truncated;
@@ -47,8 +20,9 @@ Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key,
     std::memcpy(&payload, data + at + offsetof(Record, bytes) - sizeof(std::uint64_t), sizeof payload);
     std::memcpy(&kind, data + at + offsetof(Record, kind) - sizeof(std::uint64_t), sizeof kind);
     if (payload > bytes - at - record_head_bytes || record_room(payload) > bytes - at) return Verdict::malformed;
-    if (payload < least_payload(kind)) return Verdict::malformed;
-    if (kind == RecordKind::hello || kind == RecordKind::here) {
+    const RecordOperation* const operation = find_operation(kind);
+    if (!operation || !operation->over_network || payload < operation->least_payload) return Verdict::malformed;
+    if (kind == Control::hello || kind == Control::here) {
       NetworkName name;
       std::memcpy(&name, data + at + record_head_bytes, sizeof name);
       if (name.length > payload - sizeof name) return Verdict::malformed;
@@ -56,6 +30,17 @@ Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key,
     at += record_room(payload);
   }
   return Verdict::good;
+}
+
+const Module& control() noexcept {
+  static constexpr RecordOperation operations[] = {
+      {"hello", sizeof(NetworkName), true, nullptr},       {"where", sizeof(std::uint32_t), true, nullptr},
+      {"here", sizeof(NetworkName), true, nullptr},        {"credit", sizeof(std::uint64_t), true, nullptr},
+      {"closing", sizeof(std::uint64_t), true, nullptr},   {"probe", sizeof(std::uint64_t), true, nullptr},
+      {"farewell", sizeof(std::uint64_t), true, nullptr},
+  };
+  static constexpr Module module{Control::module, "network control", operations};
+  return module;
 }
 
 const char* verdict_text(Verdict verdict) noexcept {
@@ -68,4 +53,4 @@ const char* verdict_text(Verdict verdict) noexcept {
   return "unknown";
 }
 
-}  // namespace heddle::ofi
+}  // namespace heddle::net
