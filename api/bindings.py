@@ -36,7 +36,7 @@ def where(chapter: Chapter) -> str:
 def emit_impl(api: Api) -> str:
     out = [NOTICE, "// What the bindings call: one implementation per function family, see api/README.md.\n#pragma once\n\n",
            "#include <mpix.h>\n\n#include \"core/count_array.hpp\"\n#include \"sys/handle.hpp\"\n\n"
-           "namespace heddle {\nstruct Stream;\nstruct Threadcomm;\n}\n\nnamespace heddle::mpi {\n"]
+           "namespace heddle {\n" + "".join(f"struct {name};\n" for name in sorted({row[1] for row in HANDLES.values() if row[1]})) + "}\n\nnamespace heddle::mpi {\n"]
     for chapter in api.chapters + api.extensions:
         out.append(f"\n// --- {where(chapter)}\n")
         for f in chapter.functions:

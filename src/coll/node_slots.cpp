@@ -111,14 +111,23 @@ int prepare(Comm& comm, CommState& state) noexcept {
   return slots().take(comm.context);
 }
 
+void release(CommState* state) noexcept {
+  std::unique_ptr<CommState> owned(state);
+  // Without agreement the members' slots are not known, and nobody reads this one. After the region is gone nothing
+  // matters.
+  if (!owned->own || !shm::header) return;
+  if (owned->path != CommState::Path::slots) owned->size = 0;
+  slots().retire(std::move(owned));
+}
+
 }  // namespace
 
 bool decide_slots(Comm& comm) noexcept {
-  CommState* state = comm.coll_state.load(std::memory_order_acquire);
+  CommState* state = state_of(comm);
   if (!state) {
     state = new (std::nothrow) CommState;
     if (!state) return false;  // and so never: the others find that out when they ask this rank
-    comm.coll_state.store(state, std::memory_order_release);
+    comm.coll_state.store(state, std::memory_order_release);  // pairs with state_of
   }
   if (comm.size < 2 || ++state->calls < calls_before) return false;
   state->path = CommState::Path::messages;  // for the exchange that follows
@@ -143,16 +152,7 @@ bool decide_slots(Comm& comm) noexcept {
   return true;
 }
 
-void release_state(CommState* state) noexcept {
-  std::unique_ptr<CommState> owned(state);
-  // Without agreement the members' slots are not known, and nobody reads this one. After the region is gone nothing
-  // matters.
-  if (!owned || !owned->own || !shm::header) return;
-  if (owned->path != CommState::Path::slots) {
-    owned->size = 0;
-  }
-  slots().retire(std::move(owned));
-}
+CommState::CommState() noexcept : CommExtension{[](CommExtension& extension, Comm&) noexcept { release(static_cast<CommState*>(&extension)); }} {}
 
 void NodeExchange::post(MPI_Count bytes) noexcept {
   const int n = state_.size;

@@ -38,7 +38,9 @@ static_assert(sizeof(NodeSlot::Part) == 1024 && offsetof(NodeSlot::Part, value) 
 static_assert(sizeof(NodeSlot) == 2048 + sync::cache_line);
 
 /// What the collectives keep for a communicator. Belongs to the one thread that is in a collective of it.
-struct CommState {
+struct CommState : CommExtension {
+  CommState() noexcept;
+
   enum class Path : std::uint8_t { undecided, messages, slots };
   struct Member {
     NodeSlot* slot;
@@ -53,6 +55,11 @@ struct CommState {
   std::unique_ptr<Member[]> members;  ///< by rank
 };
 
+/// What the collectives know of a communicator; nullptr: nothing yet. The acquire pairs with the release in decide_slots.
+inline CommState* state_of(const Comm& comm) noexcept {
+  return static_cast<CommState*>(comm.coll_state.load(std::memory_order_acquire));
+}
+
 /// The largest value that goes through a slot, in bytes.
 inline constexpr MPI_Count slot_bytes = sizeof(NodeSlot::Part::value);
 
@@ -63,7 +70,7 @@ inline constexpr MPI_Count slot_bytes = sizeof(NodeSlot::Part::value);
 /// algorithm.
 inline bool use_slots(const Steps& s, MPI_Count bytes) noexcept {
   if (s.recording() || bytes > slot_bytes) return false;
-  const CommState* state = s.comm().coll_state.load(std::memory_order_acquire);
+  const CommState* state = state_of(s.comm());
   if (state && state->path == CommState::Path::slots) [[likely]]
     return true;
   return (!state || state->path == CommState::Path::undecided) && decide_slots(s.comm());
@@ -73,7 +80,7 @@ inline bool use_slots(const Steps& s, MPI_Count bytes) noexcept {
 class NodeExchange {
  public:
   explicit NodeExchange(Steps& s) noexcept
-      : steps_(s), state_(*s.comm().coll_state.load(std::memory_order_acquire)), sequence_(++state_.sequence) {}
+      : steps_(s), state_(*state_of(s.comm())), sequence_(++state_.sequence) {}
 
   /// Where this rank writes its value.
   [[nodiscard]] std::byte* own_value() noexcept { return state_.own->parts[sequence_ & 1].value; }

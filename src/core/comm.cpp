@@ -4,20 +4,11 @@
 #include <cstring>
 
 #include "core/info.hpp"
-#include "core/routing.hpp"
 #include "core/runtime.hpp"
-#include "core/stream.hpp"
 #include "core/topology.hpp"
-#include "proto/p2p.hpp"
-#include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
 
 namespace heddle {
-
-namespace coll {
-/// Ends what the collectives keep of a communicator. Defined in coll/node_slots.cpp.
-void release_state(CommState* state) noexcept;
-}  // namespace coll
 
 Comm comm_world, comm_self;
 
@@ -30,16 +21,18 @@ constexpr ContextId self_context = ContextId{0x3fffffff} << 32;  // a counter of
 std::atomic<std::uint64_t> next_context{1};
 
 void release_parts(Comm& comm) noexcept {
-  if (coll::CommState* state = comm.coll_state.exchange(nullptr, std::memory_order_acq_rel))
-    coll::release_state(state);
-  drop_streams(std::exchange(comm.streams, nullptr));
+  const auto end = [&](CommExtension* extension) {
+    if (extension) extension->end(*extension, comm);
+  };
+  end(comm.coll_state.exchange(nullptr, std::memory_order_acq_rel));
+  end(std::exchange(comm.streams, nullptr));
   if (comm.group) release_group(std::exchange(comm.group, nullptr));
   if (comm.remote_group) release_group(std::exchange(comm.remote_group, nullptr));
   if (comm.local_comm) release_comm(std::exchange(comm.local_comm, nullptr));
-  drop_send_buffer(&comm);
+  end(comm.send_buffer.exchange(nullptr, std::memory_order_acq_rel));
   release_info(std::exchange(comm.info, nullptr));
   release_topology(std::exchange(comm.topology, nullptr));
-  release_routing(std::exchange(comm.routing, nullptr));
+  delete std::exchange(comm.routing, nullptr);
   comm.errhandler.set(nullptr);
 }
 
@@ -54,7 +47,6 @@ bool make_predefined(Comm& comm, MPI_Comm value, const char* name, ContextId con
   set_comm_name(comm, name);
   comm.errhandler.set(&initial_errhandler());
   comm.kind.store(Kind::comm, std::memory_order_release);
-  show_routing(comm);
   return true;
 }
 
@@ -64,7 +56,7 @@ Comm::Comm() = default;
 Comm::~Comm() = default;
 
 std::uint32_t Comm::width() const noexcept {
-  if (streams) return streams->table->width();
+  if (streams) return stream_width;
   if (!inter) return group->width();
   return group->endpoints || remote_group->endpoints ? group->width() + remote_group->width() : 1;
 }
@@ -108,19 +100,6 @@ void release_comm(Comm* comm) noexcept {
   if (comm->predefined || !comm->release()) return;
   release_parts(*comm);
   pool<Comm>().destroy(comm);
-}
-
-int free_comm(Comm& comm) noexcept {
-  if (comm.predefined) return error(MPI_ERR_COMM, "%s cannot be freed", comm.name);
-  if (comm.user_freed.exchange(true, std::memory_order_acq_rel))
-    return error(MPI_ERR_COMM, "the communicator was freed before");
-  if (const int code = delete_all_attributes(attributes_of(comm))) {
-    comm.user_freed.store(false, std::memory_order_release);  // a callback refused: it stays as it is
-    return code;
-  }
-  keep_for_pending(comm);
-  release_comm(&comm);
-  return MPI_SUCCESS;
 }
 
 ContextId new_context_id(std::uint32_t width) noexcept {

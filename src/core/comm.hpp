@@ -7,23 +7,22 @@
 #include <string>
 
 #include "core/attribute.hpp"
+#include "core/comm_extension.hpp"
 #include "core/errhandler.hpp"
 #include "core/group.hpp"
+#include "core/routing.hpp"
+#include "core/session.hpp"
 #include "sys/handle.hpp"
 #include "transport/address.hpp"
 
 namespace heddle {
 
-namespace coll {
-struct CommState;  // what the collectives keep per communicator (node layout, flags, …); owned by coll/
-}
-
-struct CommStreams;  // core/stream.hpp
+struct Info;
 struct Topology;  // cartesian, graph, dist_graph: core/topology.hpp
 
 /// The 64-bit name of a message space: the leader's globally unique process number (high 32 bits, below 2^30), the leader's
 /// counter (31 bits), and in the lowest bit 0 for user messages, 1 for the collectives' own. Never reused. Bit 63 marks the
-/// space in which communicators are made out of this one (core/comm_create.cpp), bit 62 the communicator of each side of an
+/// space in which communicators are made out of this one (comm/create.cpp), bit 62 the communicator of each side of an
 /// intercommunicator. \see §7
 using ContextId = std::uint64_t;
 inline constexpr ContextId local_side_space = ContextId{1} << 62;
@@ -38,25 +37,6 @@ enum Assertion : std::uint32_t {
   assert_allow_overtaking = 8,
   assert_strict_persistent_collective_ordering = 16,
 };
-
-/// Which VCIs serve a communicator, where hints or streams say more than its context id. Immutable once the communicator is in
-/// use. \see core/routing.hpp, docs/tuning.md
-struct Routing {
-  bool spread = false;       ///< user messages spread over the lanes by source and tag: nobody receives with wildcards
-  bool free_sender = false;  ///< messages may overtake each other: each thread sends from a VCI of its own
-  std::int16_t sender = -1;  ///< the lane this endpoint sends from; -1: the one that it receives in
-  std::int16_t lane = -1;    ///< where all ranks receive; -1: not the same for all
-  std::unique_ptr<std::uint16_t[]> lanes;  ///< where each rank receives, if `lane` does not say; null: as the context id says
-
-  /// Where `rank` receives; -1: as the context id says.
-  [[nodiscard]] int lane_of(int rank) const noexcept { return lanes ? lanes[rank] : lane; }
-  /// How far the messages of a source with a tag lie from its receiver's own lane. Tags in a row get lanes in a row.
-  static unsigned distance(int source, int tag) noexcept {
-    return static_cast<unsigned>(tag) + (static_cast<unsigned>(source) * 0x9e3779b1u >> 26);
-  }
-};
-/// The lane that the calling thread sends from where it may choose.
-unsigned lane_of_thread() noexcept;
 
 /// One communicator as seen by one of its endpoints (a rank).
 ///
@@ -99,9 +79,11 @@ struct Comm : Object {
   char name[MPI_MAX_OBJECT_NAME] = {};
   Info* info = nullptr;        ///< owned; hints given by the user, as the library took them (core/hints.hpp)
   AttributeMap attributes;
-  std::atomic<coll::CommState*> coll_state{nullptr};
-  CommStreams* streams = nullptr;  ///< owned, immutable after creation; nullptr: none. With it, `kind` is stream_comm
-  Comm* stands_for = nullptr;  ///< of two streams (core/stream.hpp): the communicator that the user knows, whose handler gets errors
+  std::atomic<CommExtension*> coll_state{nullptr};   ///< owned: what the collectives keep (coll::CommState)
+  std::atomic<CommExtension*> send_buffer{nullptr};  ///< set when a buffer for MPI_Bsend was asked for (proto/send_buffer.hpp)
+  CommExtension* streams = nullptr;  ///< owned, immutable after creation (CommStreams); nullptr: none. With it, `kind` is stream_comm
+  std::uint32_t stream_width = 0;    ///< message spaces of a communicator with streams
+  Comm* stands_for = nullptr;  ///< of two streams: the communicator that the user knows, whose handler gets errors
   Topology* topology = nullptr;  ///< owned, immutable after creation; nullptr: none
 
   Comm();
@@ -164,9 +146,6 @@ void set_context(Comm& comm, ContextId context, ContextId high_context = 0) noex
 inline void retain_comm(Comm& comm) noexcept { if (!comm.predefined) comm.retain(); }
 /// Drops a reference; destroys the communicator with the last one (attribute delete callbacks ran before, in MPI_Comm_free).
 void release_comm(Comm* comm) noexcept;
-
-/// MPI_Comm_free and MPI_Comm_disconnect, but for waiting: runs the delete callbacks, then drops the user's reference.
-int free_comm(Comm& comm) noexcept;
 
 /// The first of `width` fresh context ids led by this process; 0 after two billion of them (an error code says so:
 /// `out_of_contexts`). Lock-free.

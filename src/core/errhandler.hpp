@@ -9,6 +9,9 @@
 
 namespace heddle {
 
+struct Comm;
+struct Session;
+
 struct Errhandler : Object {
   static constexpr Kind object_kind = Kind::errhandler;
 

@@ -10,6 +10,7 @@
 
 namespace heddle {
 
+struct Session;
 class MemberIndex;  // core/group_index.hpp: from member to rank
 
 /// What a group with endpoints knows beside the processes. Shared by the groups that have the same members; never changes.

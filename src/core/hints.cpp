@@ -18,7 +18,7 @@ constexpr Hint known[] = {
     {"mpi_assert_exact_length", assert_exact_length, "false"},
     {"mpi_assert_allow_overtaking", assert_allow_overtaking, "false"},
     {"mpi_assert_strict_persistent_collective_ordering", assert_strict_persistent_collective_ordering, "false"},
-    {"vci", 0, nullptr},  // these four choose lanes: core/routing.cpp
+    {"vci", 0, nullptr},  // these four choose lanes: comm/routing.cpp
     {"sender_vci", 0, nullptr},
     {"receiver_vci", 0, nullptr},
     {"inherit_vci", 0, nullptr},

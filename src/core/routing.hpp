@@ -1,55 +1,28 @@
-// Which VCIs serve a communicator, where hints say more than its context id does.
+// Which VCIs serve a communicator, where hints or streams say more than its context id does.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "coll/internal.hpp"
-#include "core/comm.hpp"
-#include "core/info.hpp"
-
 namespace heddle {
 
-/// What one member wants, and by a bitwise or over all members what all want: four words, so that an allreduce agrees.
-struct RoutingWish {
-  std::uint64_t id = 0;           ///< the context id, from the one member that makes it
-  std::uint64_t refused = 0;      ///< assertions that somebody does not make
-  std::uint64_t lanes = 0;        ///< lanes that somebody asked to receive in
-  std::uint64_t undecided = 0;    ///< not 0: somebody asked for none
+/// Immutable once the communicator is in use. \see comm/routing.hpp, docs/tuning.md
+struct Routing {
+  bool spread = false;       ///< user messages spread over the lanes by source and tag: nobody receives with wildcards
+  bool free_sender = false;  ///< messages may overtake each other: each thread sends from a VCI of its own
+  std::int16_t sender = -1;  ///< the lane this endpoint sends from; -1: the one that it receives in
+  std::int16_t lane = -1;    ///< where all ranks receive; -1: not the same for all
+  std::unique_ptr<std::uint16_t[]> lanes;  ///< where each rank receives, if `lane` does not say; null: as the context id says
 
-  RoutingWish& operator|=(const RoutingWish& other) noexcept {
-    id |= other.id;
-    refused |= other.refused;
-    lanes |= other.lanes;
-    undecided |= other.undecided;
-    return *this;
+  /// Where `rank` receives; -1: as the context id says.
+  [[nodiscard]] int lane_of(int rank) const noexcept { return lanes ? lanes[rank] : lane; }
+  /// How far the messages of a source with a tag lie from its receiver's own lane. Tags in a row get lanes in a row.
+  static unsigned distance(int source, int tag) noexcept {
+    return static_cast<unsigned>(tag) + (static_cast<unsigned>(source) * 0x9e3779b1u >> 26);
   }
 };
 
-/// What `info` (may be nullptr) asks for on a copy of `parent` (nullptr: there is none, or nothing is inherited).
-RoutingWish routing_wish(Info* info, const Comm* parent) noexcept;
-
-/// Gives a new intracommunicator the routing on which all members agreed; each has its own `info`. \pre no message was sent on it.
-/// Error code.
-int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept;
-
-/// The agreement: what everybody wants, by one allreduce over `over`. Collective. Error code. `later`: nonblocking, both stay valid.
-int agree_routing(Comm& over, const RoutingWish& wish, RoutingWish& agreed) noexcept;
-int agree_routing_later(Comm& over, const RoutingWish& wish, RoutingWish& agreed, Request** request, coll::Finish finish) noexcept;
-/// Gives a communicator the lane of each of its ranks: kept as one number where all have the same. Error code.
-int set_lanes(Comm& comm, std::unique_ptr<std::uint16_t[]> lanes) noexcept;
-/// Where this member asks to receive, or -1.
-int wanted_lane(Info* info, const Comm* parent) noexcept;
-
-/// The lane of each rank, told by the ranks: the last step where not all members asked for the same lane. Collective over `comm`,
-/// blocking. `lane`: where this member wants to receive; < 0: where the context id says. Error code.
-int gather_lanes(Comm& comm, int lane) noexcept;
-/// True when that step is needed.
-bool needs_lanes(const RoutingWish& agreed) noexcept;
-
-/// Says which VCI the communicator got, and why (HEDDLE_SHOW_VCIS). For communicators that the user sees, once nothing can change.
-void show_routing(const Comm& comm) noexcept;
-
-void release_routing(const Routing* routing) noexcept;
+/// The lane that the calling thread sends from where it may choose.
+unsigned lane_of_thread() noexcept;
 
 }  // namespace heddle

@@ -1,7 +1,12 @@
-// The library's life: from MPI_Init (or the first session) to MPI_Finalize.
+// What this process knows of its job, and what of the library is in use: written when it starts (comm/runtime.hpp), read freely.
 #pragma once
 
-#include "vci/runtime.hpp"
+#include <mpi.h>
+#include <pthread.h>
+
+#include <atomic>
+
+#include "transport/address.hpp"
 
 namespace heddle {
 
@@ -10,25 +15,38 @@ struct Bootstrap;
 }
 
 enum class Phase : unsigned char { before_init, running, finalized };
+
+/// What is known once the job is known. Written by `start_runtime`: once, but for the level of thread support, which later sessions may raise
+/// (and the first of a new life may lower).
+struct Runtime {
+  int rank = 0, size = 1;          ///< in MPI_COMM_WORLD
+  int local_rank = 0, local_size = 1;
+  int appnum = MPI_UNDEFINED, universe_size = MPI_UNDEFINED;  ///< MPI_UNDEFINED: the launcher does not say
+  std::atomic<int> thread_level{MPI_THREAD_SINGLE};  ///< provided. Relaxed: any thread may ask at any time, and nothing else is read through it
+  /// MPI_THREAD_MULTIPLE: threads of the program may be inside the library together, and wake each other. Relaxed. Threads of the program are
+  /// ordered behind the call that raised the level by the program itself. The network's helper is not, and may see the old value: then it does
+  /// not ring (leave_work). That harms nobody, because a thread that it ought to ring has announced its sleep after the level was raised, with
+  /// the barrier that makes announcements seen (Waiter::announce), and this with them.
+  std::atomic<bool> threads{false};
+  /// VCIs are locked: with `threads`, or when the library has a thread of its own. No atomic, for it never changes while two threads are inside:
+  /// it becomes true before the helper starts (net::meet) and stays so, or by a session while the program has one thread at most in the library.
+  bool locks = false;
+  pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
+  ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
+  std::atomic<Phase> world{Phase::before_init};  ///< release; pairs with world_phase
+  std::atomic<int> users{0};       ///< the world and the open sessions. Release; pairs with is_running
+};
+[[gnu::visibility("hidden")]] extern Runtime runtime;  // hidden: reached without a look into the table of addresses
+
 /// Where the world model (MPI_Init) stands.
-Phase world_phase() noexcept;
+inline Phase world_phase() noexcept { return runtime.world.load(std::memory_order_acquire); }
 /// True while communication is possible: between MPI_Init and MPI_Finalize, or while a session is open.
-bool is_running() noexcept;
-
-/// Brings the job up (bootstrap, segment, VCIs); counted: nested calls (sessions, world) return at once. Error code.
-/// A level above the one in force raises it. Thread-safe.
-int start_runtime(int required_thread_level) noexcept;
-/// The last call tears everything down, after what this process has sent is on its way.
-int stop_runtime() noexcept;
-
-/// MPI_Init, MPI_Init_thread and MPI_Finalize. \see MPI-5.0 §11.2
-int init_world(int required_thread_level) noexcept;
-int finalize_world() noexcept;
-/// The level that MPI_Init asks for (parameter HEDDLE_THREAD_LEVEL).
-int default_thread_level() noexcept;
+inline bool is_running() noexcept { return runtime.users.load(std::memory_order_acquire) > 0; }
 
 /// What the launcher said. \pre is_running()
 const sys::Bootstrap& job() noexcept;
+/// The same object, for who starts the library. Never destroyed: exit handlers may still ask.
+sys::Bootstrap& job_to_fill() noexcept;
 
 /// True when the process runs on the same node as this one (shared memory reaches it).
 bool is_local(ProcessIndex process) noexcept;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "comm/session.hpp"
 #include "core/comm.hpp"
 #include "core/datatype.hpp"
 #include "core/errhandler.hpp"
@@ -13,7 +14,6 @@
 #include "core/group.hpp"
 #include "core/info.hpp"
 #include "core/op.hpp"
-#include "core/session.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
 #include "proto/message.hpp"

@@ -42,10 +42,10 @@ int Buffer_detach(void* buffer_addr, MPI_Count* size) { return send_buffer_of(nu
 int Buffer_flush() { return send_buffer_of(nullptr).flush(), MPI_SUCCESS; }
 int Buffer_iflush(MPI_Request* request) { return *request = to_handle(send_buffer_of(nullptr).flush_later()), MPI_SUCCESS; }
 
-int Comm_attach_buffer(Comm& comm, void* buffer, MPI_Count size) { return send_buffer_of(&comm).attach(buffer, size); }
-int Comm_detach_buffer(Comm& comm, void* buffer_addr, MPI_Count* size) { return send_buffer_of(&comm).detach(buffer_addr, size); }
-int Comm_flush_buffer(Comm& comm) { return send_buffer_of(&comm).flush(), MPI_SUCCESS; }
-int Comm_iflush_buffer(Comm& comm, MPI_Request* request) { return *request = to_handle(send_buffer_of(&comm).flush_later()), MPI_SUCCESS; }
+int Comm_attach_buffer(Comm& comm, void* buffer, MPI_Count size) { return send_buffer_of(comm).attach(buffer, size); }
+int Comm_detach_buffer(Comm& comm, void* buffer_addr, MPI_Count* size) { return send_buffer_of(comm).detach(buffer_addr, size); }
+int Comm_flush_buffer(Comm& comm) { return send_buffer_of(comm).flush(), MPI_SUCCESS; }
+int Comm_iflush_buffer(Comm& comm, MPI_Request* request) { return *request = to_handle(send_buffer_of(comm).flush_later()), MPI_SUCCESS; }
 
 int Session_attach_buffer(Session& session, void* buffer, MPI_Count size) { return send_buffer_of(&session).attach(buffer, size); }
 int Session_detach_buffer(Session& session, void* buffer_addr, MPI_Count* size) { return send_buffer_of(&session).detach(buffer_addr, size); }

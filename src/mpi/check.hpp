@@ -5,6 +5,9 @@
 
 #include <cstdint>
 
+#include "comm/session.hpp"
+#include "comm/stream.hpp"
+#include "comm/threadcomm.hpp"
 #include "core/comm.hpp"
 #include "core/count_array.hpp"
 #include "core/datatype.hpp"
@@ -12,9 +15,6 @@
 #include "core/info.hpp"
 #include "core/op.hpp"
 #include "core/runtime.hpp"
-#include "core/session.hpp"
-#include "core/stream.hpp"
-#include "core/threadcomm.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 

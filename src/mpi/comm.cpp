@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
 #include "core/hints.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"

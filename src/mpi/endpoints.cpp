@@ -1,10 +1,10 @@
 // Endpoints: the functions of mpix.h that make them.
-#include "core/endpoints.hpp"
+#include "comm/endpoints.hpp"
 
 #include <memory>
 #include <new>
 
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "comm/runtime.hpp"
 #include "core/info.hpp"
-#include "core/runtime.hpp"
 #include "generated/impl.hpp"
 #include "mpi/hardware.hpp"
 #include "sys/error.hpp"

@@ -1,9 +1,9 @@
 // Error handlers, error classes and codes. MPI-5.0 §9.3–9.5
 #include <cstring>
 
+#include "comm/session.hpp"
 #include "core/comm.hpp"
 #include "core/errhandler.hpp"
-#include "core/session.hpp"
 #include "generated/impl.hpp"
 
 namespace heddle::mpi {

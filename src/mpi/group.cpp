@@ -1,7 +1,7 @@
 // Groups. MPI-5.0 §7.3
 #include "core/group.hpp"
 
-#include "core/session.hpp"
+#include "comm/session.hpp"
 #include "generated/impl.hpp"
 #include "sys/error.hpp"
 

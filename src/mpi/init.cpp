@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "comm/runtime.hpp"
 #include "core/comm.hpp"
-#include "core/runtime.hpp"
 #include "generated/impl.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/error.hpp"

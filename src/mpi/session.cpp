@@ -1,5 +1,5 @@
 // Sessions. MPI-5.0 §11.3
-#include "core/session.hpp"
+#include "comm/session.hpp"
 
 #include <cstdio>
 #include <cstring>

@@ -9,10 +9,10 @@
 
 #include "coll/internal.hpp"
 #include "coll/steps.hpp"
-#include "core/comm_split.hpp"
+#include "comm/session.hpp"
+#include "comm/split.hpp"
 #include "core/hints.hpp"
 #include "core/runtime.hpp"
-#include "core/session.hpp"
 #include "mpi/hardware.hpp"
 #include "sys/error.hpp"
 

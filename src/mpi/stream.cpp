@@ -1,10 +1,10 @@
 // Streams: functions of mpix.h.
-#include "core/stream.hpp"
+#include "comm/stream.hpp"
 
 #include <memory>
 #include <new>
 
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
 #include "core/info.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
@@ -16,13 +16,13 @@ namespace {
 /// The communicator of two streams, and the use of the own one.
 int choose(Comm& comm, int here, int there, int peer, const char* function, StreamUse& use, Comm** pair) noexcept {
   if (const int code = stream_pair(comm, here, there, peer, pair)) return code;
-  return use.enter(comm.streams->table->own[static_cast<std::size_t>(here)], function);
+  return use.enter(streams_of(comm)->table->own[static_cast<std::size_t>(here)], function);
 }
 
 /// The same for a receive, whose source's stream is only looked at.
 int choose_receive(Comm& comm, int theirs, int here, int source, const char* function, StreamUse& use, Comm** pair) noexcept {
   if (theirs != MPIX_ANY_INDEX && comm.streams) {
-    const StreamTable& table = *comm.streams->table;
+    const StreamTable& table = *streams_of(comm)->table;
     const int count = source >= 0 ? table.counts[static_cast<std::size_t>(source)] : table.most;
     if (theirs < 0 || theirs >= count)
       return error(MPI_ERR_ARG, "argument source_stream_index is %d; use 0 to %d or MPIX_ANY_INDEX", theirs, count - 1);
@@ -72,9 +72,9 @@ int Stream_comm_create_multiplex(Comm& comm, int count, const MPIX_Stream handle
 }
 
 int Comm_get_stream(Comm& comm, int idx, MPIX_Stream* stream) {
-  const int count = comm.streams ? comm.streams->table->count : 1;
+  const int count = comm.streams ? streams_of(comm)->table->count : 1;
   if (idx < 0 || idx >= count) return error(MPI_ERR_ARG, "argument idx is %d; use 0 to %d", idx, count - 1);
-  Stream* found = comm.streams ? comm.streams->table->own[static_cast<std::size_t>(idx)] : nullptr;
+  Stream* found = comm.streams ? streams_of(comm)->table->own[static_cast<std::size_t>(idx)] : nullptr;
   *stream = found ? to_handle(found) : MPIX_STREAM_NULL;
   return MPI_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // Thread communicators: functions of mpix.h.
-#include "core/threadcomm.hpp"
+#include "comm/threadcomm.hpp"
 
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"

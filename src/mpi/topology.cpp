@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
 #include "core/hints.hpp"
 #include "generated/impl.hpp"
 #include "mpi/dist_graph.hpp"

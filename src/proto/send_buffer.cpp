@@ -195,6 +195,21 @@ SendBuffer& process_buffer() noexcept {
   return buffer;
 }
 
+/// Forgets the buffer of an owner that goes away.
+void drop_buffer(const void* owner) noexcept {
+  if (!owned.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(table_mutex);
+  const auto found = table().find(owner);
+  if (found == table().end()) return;
+  // Messages still inside point to it: it outlives its owner then, and we may be in the progress engine and must not wait.
+  if (found->second->busy()) orphans().push_back(std::move(found->second));
+  table().erase(found);
+  owned.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// With a communicator that had a buffer, the buffer goes.
+CommExtension with_comm{[](CommExtension&, Comm& comm) noexcept { drop_buffer(&comm); }};
+
 }  // namespace
 
 SendBuffer& send_buffer_of(const void* owner) noexcept {
@@ -208,6 +223,11 @@ SendBuffer& send_buffer_of(const void* owner) noexcept {
   return *slot;
 }
 
+SendBuffer& send_buffer_of(Comm& comm) noexcept {
+  comm.send_buffer.store(&with_comm, std::memory_order_relaxed);  // whoever ends the communicator does so after all use of it
+  return send_buffer_of(static_cast<const void*>(&comm));
+}
+
 SendBuffer& send_buffer_for(const Comm& comm) noexcept {
   if (owned.load(std::memory_order_relaxed)) {
     std::lock_guard lock(table_mutex);
@@ -219,21 +239,10 @@ SendBuffer& send_buffer_for(const Comm& comm) noexcept {
   return send_buffer_of(nullptr);
 }
 
-void drop_send_buffer(const void* owner) noexcept {
-  if (!owned.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(table_mutex);
-  const auto found = table().find(owner);
-  if (found == table().end()) return;
-  // Messages still inside point to it: it outlives its owner then, and we may be in the progress engine and must not wait.
-  if (found->second->busy()) orphans().push_back(std::move(found->second));
-  table().erase(found);
-  owned.fetch_sub(1, std::memory_order_relaxed);
-}
-
 void end_send_buffer(const void* owner) noexcept {
   if (!owned.load(std::memory_order_relaxed)) return;
   send_buffer_of(owner).flush();
-  drop_send_buffer(owner);
+  drop_buffer(owner);
 }
 
 bool has_buffered_sends() noexcept {

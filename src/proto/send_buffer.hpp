@@ -44,13 +44,12 @@ class SendBuffer {
   std::atomic<int> inside_{0};
 };
 
-/// The buffer of `owner` (a communicator, a session; nullptr: the process); made on first use.
+/// The buffer of `owner` (a session; nullptr: the process), or of a communicator; made on first use.
 SendBuffer& send_buffer_of(const void* owner) noexcept;
+SendBuffer& send_buffer_of(Comm& comm) noexcept;
 /// The buffer that a buffered send on `comm` uses: the communicator's if one is attached, else its session's, else the process's.
 SendBuffer& send_buffer_for(const Comm& comm) noexcept;
-/// Forgets the buffer of an object that goes away.
-void drop_send_buffer(const void* owner) noexcept;
-/// The same for an owner whose user waits: the memory is the user's again on return.
+/// Forgets the buffer of an owner that goes away and whose user waits: the memory is the user's again on return.
 void end_send_buffer(const void* owner) noexcept;
 /// Whether messages are inside any buffer of this process.
 bool has_buffered_sends() noexcept;

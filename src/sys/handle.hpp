@@ -7,16 +7,6 @@
 
 namespace heddle {
 
-struct Comm;
-struct Group;
-struct Datatype;
-struct Op;
-struct Info;
-struct Errhandler;
-struct Session;
-struct Request;
-struct Message;
-
 /// The handle type of an object type, and where its predefined objects are.
 /// Each object type's header specialises it: `using handle`, `static T* builtin(std::uintptr_t value)`.
 template <typename T>

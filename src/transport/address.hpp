@@ -9,7 +9,7 @@ namespace heddle {
 using ProcessIndex = std::uint32_t;
 
 /// `vci` is a lane: the owner maps 0..63 to the VCIs it has. `index` tells apart the members of a communicator that live in one
-/// process: 0 but for endpoints. Each has a message space of its own, so endpoints may share a VCI. \see core/endpoints.hpp
+/// process: 0 but for endpoints. Each has a message space of its own, so endpoints may share a VCI. \see comm/endpoints.hpp
 struct Address {
   ProcessIndex process;
   std::uint16_t vci;

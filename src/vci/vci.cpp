@@ -12,8 +12,6 @@
 
 namespace heddle {
 
-Runtime runtime;
-
 namespace detail {
 std::atomic<Vci*> lane_table[64] = {};
 std::atomic<Vci*> pool_table[64] = {};

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/runtime.hpp"
 #include "match/matcher.hpp"
 #include "sync/cpu.hpp"
 #include "sync/intrusive.hpp"
@@ -13,7 +14,6 @@
 #include "transport/record.hpp"
 #include "vci/ablation.hpp"
 #include "vci/request.hpp"
-#include "vci/runtime.hpp"
 
 namespace heddle {
 

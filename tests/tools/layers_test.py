@@ -5,9 +5,9 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# From below. Folders of one layer may include each other.
-LAYERS = (("sys",), ("sync",), ("transport",), ("vci", "match"), ("core", "coll", "proto"), ("mpi",))
-HEIGHT = {folder: height for height, layer in enumerate(LAYERS) for folder in layer}
+# From below.
+LAYERS = ("sys", "sync", "transport", "core", "match", "vci", "proto", "coll", "comm", "mpi")
+HEIGHT = {folder: height for height, folder in enumerate(LAYERS)}
 INCLUDE = re.compile(r'^#\s*include\s+"(\w+)/', re.MULTILINE)
 
 

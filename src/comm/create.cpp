@@ -1,4 +1,4 @@
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,11 +7,11 @@
 
 #include "coll/internal.hpp"
 #include "coll/run.hpp"
+#include "comm/inter_exchange.hpp"
+#include "comm/routing.hpp"
+#include "comm/stream.hpp"
 #include "core/hints.hpp"
-#include "core/inter_exchange.hpp"
-#include "core/routing.hpp"
 #include "core/runtime.hpp"
-#include "core/stream.hpp"
 #include "core/topology.hpp"
 #include "proto/p2p.hpp"
 #include "sys/error.hpp"
@@ -224,6 +224,19 @@ int comm_idup(Comm& parent, bool hinted, Info* info, Comm** out, Request** reque
     return discard(twin, failed);
   }
   *out = twin;
+  return MPI_SUCCESS;
+}
+
+int free_comm(Comm& comm) noexcept {
+  if (comm.predefined) return error(MPI_ERR_COMM, "%s cannot be freed", comm.name);
+  if (comm.user_freed.exchange(true, std::memory_order_acq_rel))
+    return error(MPI_ERR_COMM, "the communicator was freed before");
+  if (const int code = delete_all_attributes(attributes_of(comm))) {
+    comm.user_freed.store(false, std::memory_order_release);  // a callback refused: it stays as it is
+    return code;
+  }
+  keep_for_pending(comm);
+  release_comm(&comm);
   return MPI_SUCCESS;
 }
 

@@ -1,13 +1,13 @@
 // MPI_Comm_split: one allgather of {color, key, id}, then every process finds its own group alone.
-#include "core/comm_split.hpp"
+#include "comm/split.hpp"
 
 #include <algorithm>
 #include <new>
 
 #include "coll/internal.hpp"
 #include "coll/steps.hpp"
-#include "core/comm_create.hpp"
-#include "core/inter_exchange.hpp"
+#include "comm/create.hpp"
+#include "comm/inter_exchange.hpp"
 #include "sys/error.hpp"
 
 namespace heddle {

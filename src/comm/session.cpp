@@ -1,10 +1,8 @@
-#include "core/session.hpp"
+#include "comm/session.hpp"
 
 #include <cstring>
 
-#include "core/group.hpp"
-#include "core/info.hpp"
-#include "core/runtime.hpp"
+#include "comm/runtime.hpp"
 #include "proto/send_buffer.hpp"
 #include "sys/error.hpp"
 

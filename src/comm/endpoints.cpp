@@ -1,13 +1,13 @@
-#include "core/endpoints.hpp"
+#include "comm/endpoints.hpp"
 
 #include <memory>
 #include <new>
 
 #include "coll/internal.hpp"
 #include "coll/steps.hpp"
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
+#include "comm/routing.hpp"
 #include "core/hints.hpp"
-#include "core/routing.hpp"
 #include "core/runtime.hpp"
 #include "sys/error.hpp"
 

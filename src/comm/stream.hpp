@@ -55,21 +55,23 @@ struct StreamTable {
 ///
 /// Messages to a stream at place k travel in message spaces of their own, so that matching needs no further key. A pair (place here,
 /// place there) is a `Comm` like any other, made when first used: space and lanes of the one, home VCI of the other.
-struct CommStreams {
+struct CommStreams : CommExtension {
   StreamTable* table;
   std::unique_ptr<std::atomic<Comm*>[]> pairs;   ///< count * most; owned
 
-  explicit CommStreams(StreamTable* t) noexcept : table(t) {}
+  explicit CommStreams(StreamTable* t) noexcept;
   CommStreams(const CommStreams&) = delete;
   CommStreams& operator=(const CommStreams&) = delete;
   ~CommStreams();
 };
 
+/// The streams of a communicator; nullptr: none.
+inline CommStreams* streams_of(const Comm& comm) noexcept { return static_cast<CommStreams*>(comm.streams); }
+
 /// MPIX_Stream_comm_create_multiplex. Collective over `parent`.
 int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** out) noexcept;
 /// Makes `twin`, a copy of `parent` but for this, a stream communicator as `parent` is. False: no memory.
 bool copy_streams(Comm& twin, const Comm& parent) noexcept;
-void drop_streams(CommStreams* streams) noexcept;
 
 /// The communicator for messages between the streams at places `here` and `there`. An error code: no such place, no memory.
 /// `peer` may be MPI_PROC_NULL or MPI_ANY_SOURCE.

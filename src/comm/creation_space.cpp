@@ -1,5 +1,5 @@
 // Ids and message spaces for making communicators.
-#include "core/comm_create.hpp"
+#include "comm/create.hpp"
 
 namespace heddle {
 namespace {

@@ -9,6 +9,8 @@
 
 namespace heddle {
 
+struct Request;
+
 /// `hinted`: of MPI_Comm_dup_with_info, where all members say what they want though it be nothing.
 int comm_dup(Comm& parent, bool hinted, Info* info, Comm** out) noexcept;
 /// `*out` may be used once `*request` is complete.
@@ -24,6 +26,9 @@ int intercomm_create(Comm& local, int local_leader, Comm* peer, int remote_leade
 int intercomm_create_from_groups(const Group& local, int local_leader, const Group& remote, int remote_leader,
                                  const char* string_tag, Info* info, Errhandler* errhandler, Comm** out) noexcept;
 int intercomm_merge(Comm& inter, bool high, Comm** out) noexcept;
+
+/// MPI_Comm_free: runs the delete callbacks, then drops the user's reference.
+int free_comm(Comm& comm) noexcept;
 
 /// MPI_Comm_disconnect: when it returns, every process of both sides has come so far. \see MPI-5.0 §11.10.4
 int disconnect_comm(Comm& comm) noexcept;

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "coll/run.hpp"
-#include "core/comm_create.hpp"
-#include "core/comm_split.hpp"
+#include "comm/create.hpp"
+#include "comm/inter_exchange.hpp"
+#include "comm/split.hpp"
+#include "comm/stream.hpp"
 #include "core/hints.hpp"
-#include "core/inter_exchange.hpp"
-#include "core/stream.hpp"
 #include "proto/p2p.hpp"
 #include "sys/error.hpp"
 

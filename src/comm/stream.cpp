@@ -1,4 +1,4 @@
-#include "core/stream.hpp"
+#include "comm/stream.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 #include "coll/internal.hpp"
 #include "coll/steps.hpp"
-#include "core/comm_create.hpp"
-#include "core/routing.hpp"
+#include "comm/create.hpp"
+#include "comm/routing.hpp"
 #include "sys/error.hpp"
 #include "vci/vci.hpp"
 
@@ -67,12 +67,13 @@ bool attach(Comm& comm, StreamTable* table) noexcept {
     return false;
   }
   comm.streams = streams;
+  comm.stream_width = table->width();
   comm.kind.store(Kind::stream_comm, std::memory_order_release);
   return true;
 }
 
 Comm* make_pair(Comm& comm, int here, int there) noexcept {
-  const StreamTable& table = *comm.streams->table;
+  const StreamTable& table = *streams_of(comm)->table;
   Comm* pair = make_comm(context_of_place(table, comm.context, there), retain_group(comm.group), comm.rank);
   if (!pair) return nullptr;
   if (route_to_place(*pair, table, there)) return release_comm(pair), nullptr;
@@ -112,14 +113,15 @@ StreamTable::~StreamTable() {
     if (Stream* stream = own[std::size_t(i)]) stream->attached.fetch_sub(1, std::memory_order_release);
 }
 
+CommStreams::CommStreams(StreamTable* t) noexcept
+    : CommExtension{[](CommExtension& streams, Comm&) noexcept { delete static_cast<CommStreams*>(&streams); }}, table(t) {}
+
 CommStreams::~CommStreams() {
   const std::size_t n = pairs ? std::size_t(table->count) * std::size_t(table->most) : 0;
   for (std::size_t i = 0; i < n; ++i)
     if (Comm* pair = pairs[i].load(std::memory_order_acquire)) release_comm(pair);
   release_table(table);
 }
-
-void drop_streams(CommStreams* streams) noexcept { delete streams; }
 
 int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** out) noexcept {
   *out = nullptr;
@@ -165,7 +167,7 @@ int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** o
 }
 
 bool copy_streams(Comm& twin, const Comm& parent) noexcept {
-  StreamTable* table = parent.streams->table;
+  StreamTable* table = streams_of(parent)->table;
   if (route_to_place(twin, *table, 0)) return false;
   table->references.fetch_add(1, std::memory_order_relaxed);
   return attach(twin, table);
@@ -174,13 +176,13 @@ bool copy_streams(Comm& twin, const Comm& parent) noexcept {
 int stream_pair(Comm& comm, int here, int there, int peer, Comm** pair) noexcept {
   if (!comm.streams)
     return error(MPI_ERR_COMM, "the communicator has no streams; pass one made by MPIX_Stream_comm_create_multiplex");
-  const StreamTable& table = *comm.streams->table;
+  const StreamTable& table = *streams_of(comm)->table;
   if (here < 0 || here >= table.count)
     return error(MPI_ERR_ARG, "stream %d is none of this rank's %d streams in the communicator", here, table.count);
   const int theirs = peer >= 0 ? table.counts[std::size_t(peer)] : table.most;
   if (there < 0 || there >= theirs)
     return error(MPI_ERR_ARG, "stream %d is none of the %d streams of rank %d in the communicator", there, theirs, peer);
-  std::atomic<Comm*>& slot = comm.streams->pairs[std::size_t(here) * std::size_t(table.most) + std::size_t(there)];
+  std::atomic<Comm*>& slot = streams_of(comm)->pairs[std::size_t(here) * std::size_t(table.most) + std::size_t(there)];
   *pair = slot.load(std::memory_order_acquire);  // pairs with the release of whoever made it
   if (*pair) return MPI_SUCCESS;
   Comm* made = make_pair(comm, here, there);
@@ -207,7 +209,7 @@ int StreamUse::enter(Stream* stream, const char* function) noexcept {
 }
 
 int StreamUse::enter(const Comm& comm, const char* function) noexcept {
-  return comm.streams ? enter(comm.streams->table->own[0], function) : MPI_SUCCESS;
+  return comm.streams ? enter(streams_of(comm)->table->own[0], function) : MPI_SUCCESS;
 }
 
 void StreamUse::leave() noexcept { stream_->user.store(0, std::memory_order_release); }

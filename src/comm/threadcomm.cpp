@@ -1,8 +1,9 @@
-#include "core/threadcomm.hpp"
+#include "comm/threadcomm.hpp"
 
 #include <new>
 
-#include "core/endpoints.hpp"
+#include "comm/create.hpp"
+#include "comm/endpoints.hpp"
 #include "sys/error.hpp"
 #include "vci/wait.hpp"
 
