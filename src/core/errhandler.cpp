@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/session.hpp"
 #include "core/comm.hpp"
 #include "core/runtime.hpp"
+#include "core/session.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 

@@ -1,39 +1,98 @@
 #!/usr/bin/env python3
-"""Includes inside src/ point down: docs/architecture.md, section 3."""
+"""The folders of src/ have a strict order: docs/architecture.md, section 3."""
+import fnmatch
 import pathlib
 import re
+import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# From below.
-LAYERS = ("sys", "sync", "transport", "core", "match", "vci", "proto", "coll", "comm", "mpi")
-HEIGHT = {folder: height for height, folder in enumerate(LAYERS)}
-INCLUDE = re.compile(r'^#\s*include\s+"(\w+)/', re.MULTILINE)
+sys.path.insert(0, str(ROOT / "tools/dev"))
+import include_graph as graph  # noqa: E402
+
+# From below; every folder of src/ stands here, and includes only what stands before it.
+ORDER = ("sys", "sys/bootstrap", "sync", "transport", "transport/shm", "transport/ofi", "transport/tcp", "transport/net", "core", "match", "vci/park",
+         "vci", "proto", "coll", "comm", "mpi")
+HEIGHT = {folder: height for height, folder in enumerate(ORDER)}
+# The folder that a namespace below heddle belongs to: what is declared in it is defined there.
+NAMESPACES = {"sys": "sys", "sync": "sync", "wire": "transport", "shm": "transport/shm", "ofi": "transport/ofi", "tcp": "transport/tcp",
+              "net": "transport/net", "match": "match", "ablation": "vci", "proto": "proto", "coll": "coll", "mpi": "mpi", "check": "mpi"}
+WIRES = {"ofi", "tcp", "verbs"}  # as a word of an identifier
+
+# What is on its way out, as patterns.
+EXCEPTIONS = (
+    "proto/net_*.cpp names a wire: *",
+    "transport/network.?pp includes transport/*",
+    "vci/*.hpp declares heddle::Transfer of proto",
+    "vci/*.hpp declares heddle::proto::* of proto",
+    "vci/*.hpp declares heddle::net::Net of proto",
+    "vci/*.hpp opens namespace heddle::proto of proto",
+)
 
 
-def includes_below(folder):
-    """(file, folder of what it includes) for each include that names a folder."""
-    for path in sorted((ROOT / folder).rglob("*.[ch]pp")):
-        for name in INCLUDE.findall(path.read_text()):
-            yield path.relative_to(ROOT), name
+def violations(src):
+    """Each as a sentence."""
+    files = [(path, path.relative_to(src).as_posix(), path.relative_to(src).parent.as_posix()) for path in graph.sources(src)]
+    said = {name: graph.declarations(path) for path, name, _ in files}
+    home = {kind: folder for _, name, folder in files for kind in said[name][2]}
+    found = set()
+
+    def check(name, folder, verb, what, owner):
+        if HEIGHT[owner] > HEIGHT[folder]:
+            found.add(f"{name} {verb}{what and ' ' + what + ' of'} {owner}")
+
+    for path, name, folder in files:
+        for included in graph.includes(path):
+            check(name, folder, "includes", "", included)
+        opened, declared, _ = said[name]
+        for space in opened:
+            words = space.split("::")
+            if len(words) > 1 and words[1] in NAMESPACES:
+                check(name, folder, "opens namespace", space, NAMESPACES[words[1]])
+        for kind in declared & home.keys():
+            check(name, folder, "declares", kind, home[kind])
+        if not folder.startswith("transport") and HEIGHT[folder] > HEIGHT["transport"]:
+            for word in re.findall(r"\w+", graph.code(path)):
+                if WIRES & set(word.lower().split("_")):
+                    found.add(f"{name} names a wire: {word}")
+            for wire in {included.split("/")[1] for included in graph.includes(path) if included.startswith("transport/")} & WIRES:
+                found.add(f"{name} names a wire: transport/{wire}")
+    return found
 
 
 class Layers(unittest.TestCase):
-    def test_no_file_includes_a_layer_above_its_own(self):
-        seen = 0
-        for file, name in includes_below("src"):
-            if name != "generated":
-                self.assertLessEqual(HEIGHT[name], HEIGHT[file.parts[1]], f"{file} includes {name}/")
-                seen += 1
-        self.assertGreater(seen, 200)
+    def test_every_folder_has_its_place_and_looks_only_down(self):
+        src = ROOT / "src"
+        self.assertEqual({path.relative_to(src).parent.as_posix() for path in graph.sources(src)} - HEIGHT.keys(), set())
+        self.assertEqual([said for said in sorted(violations(src)) if not any(fnmatch.fnmatch(said, known) for known in EXCEPTIONS)], [])
+
+    def test_looks_upwards_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            src = pathlib.Path(folder)
+            for name, text in {
+                "core/a.hpp": '#include "proto/b.hpp"\n#include "core/c.hpp"\nnamespace heddle { struct Later; struct Own; struct In { struct Later; }; }\n',
+                "core/c.hpp": 'namespace heddle::coll { void run(); }  // of coll/\nnamespace heddle { struct Own {}; }\n',
+                "proto/b.hpp": 'namespace heddle { struct Later final : Own { int tcp_port; }; }  // "tcp" here is a comment\n',
+            }.items():
+                (src / name).parent.mkdir(exist_ok=True)
+                (src / name).write_text(text)
+            self.assertEqual(violations(src), {
+                "core/a.hpp includes proto", "core/a.hpp declares heddle::Later of proto", "core/c.hpp opens namespace heddle::coll of coll",
+                "proto/b.hpp names a wire: tcp_port"})
+
+    def test_no_two_folders_include_each_other_by_any_way(self):
+        self.assertEqual([circle for circle in graph.circles(graph.graph()) if not all(f.startswith("transport") for f in circle)], [])
+        self.assertEqual(graph.circles({"a": {"b": 1}, "b": {"c": 1}, "c": {"b": 1}}), [("b", "c")])
 
     def test_sync_includes_nothing_but_itself(self):
-        self.assertEqual([row for row in includes_below("src/sync") if row[1] != "sync"], [])
+        self.assertEqual({name for path in graph.sources(ROOT / "src/sync") for name in graph.includes(path)} - {"sync"}, set())
 
     def test_layers_for_other_libraries_and_applications_include_nothing_private_but_sync_and_sys(self):
         for folder in "layer", "apps":
-            for file, name in includes_below(folder):
-                self.assertTrue(name not in HEIGHT or (folder == "layer" and name in ("sync", "sys")), f"{file} includes {name}/")
+            for path in graph.sources(ROOT / folder):
+                allowed = {"sync", "sys"} if folder == "layer" else set()
+                self.assertEqual(set(graph.includes(path)) & HEIGHT.keys() - allowed, set(), path)
 
 
 if __name__ == "__main__":
