@@ -191,7 +191,7 @@ class Binding:
             return ""
         if p.direction == "in":
             comm = next((q.name for q in self.params if q.kind == "COMM" and q.direction == "in" and not q.optional), None)
-            if p.kind in ("COUNT", "ACOUNT"):
+            if p.kind in ("COUNT", "LARGECOUNT", "ACOUNT"):
                 return f"check::count({p.name}, {quoted})"
             if p.kind == "LENGTH":
                 return f"check::length({p.name}, {quoted})"

@@ -6,7 +6,7 @@ from model import ARRAYS, HANDLES, HERE, SCALARS, Api, Function, Param
 KIND_TEXT = {
     "INT": "an integer", "BOOL": "true or false", "LENGTH": "a number of array elements", "KEYVAL": "the key",
     "RANK": "a rank", "DEST": "a rank", "SOURCE": "a rank", "ROOT": "rank of the root", "TARGET": "a rank of the window",
-    "TAG": "a tag", "RTAG": "a tag", "COUNT": "a number of elements", "STEP": "a distance in elements",
+    "TAG": "a tag", "RTAG": "a tag", "COUNT": "a number of elements", "LARGECOUNT": "a number of elements", "STEP": "a distance in elements",
     "UNIT": "bytes of one displacement", "ACOUNT": "a number of bytes", "ASTEP": "a distance in bytes",
     "AINT": "an address or a number of bytes", "OFFSET": "a place in the file", "LARGE": "a number",
     "STATUS": "a status", "COMM": "a communicator", "TYPE": "a datatype", "CTYPE": "a committed datatype",
@@ -65,7 +65,7 @@ def errors(f: Function) -> List[str]:
             null = "" if p.optional and kind not in ("TYPE", "CTYPE") else "is null, "
             add(f"MPI_ERR_{name}", f"{p.name} {null}was freed, or is not what it should be."
                 + (" A datatype must have been committed." if kind == "CTYPE" else ""))
-        elif kind in ("COUNT", "LENGTH", "ACOUNT"):
+        elif kind in ("COUNT", "LARGECOUNT", "LENGTH", "ACOUNT"):
             add("MPI_ERR_ARG" if kind == "LENGTH" and "count" not in p.name else "MPI_ERR_COUNT", f"{p.name} is negative.")
         elif kind in ("DEST", "SOURCE", "RANK"):
             add("MPI_ERR_RANK", f"{p.name} is not a rank of the communicator.")

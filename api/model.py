@@ -24,6 +24,7 @@ SCALARS = {
     "TAG": ("int", "int"),              # a tag to send with
     "RTAG": ("int", "int"),             # a tag to receive with, or MPI_ANY_TAG
     "COUNT": ("int", "MPI_Count"),      # a number of elements: not negative
+    "LARGECOUNT": ("MPI_Count", "MPI_Count"),  # the same, where the standard has this form only
     "STEP": ("int", "MPI_Count"),       # a distance in elements, of either sign
     "UNIT": ("int", "MPI_Aint"),        # a displacement unit in bytes
     "ACOUNT": ("MPI_Aint", "MPI_Count"),  # a number of bytes

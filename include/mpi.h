@@ -707,13 +707,9 @@ int MPI_Session_flush_buffer(MPI_Session session);
 int MPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request);
 
 /* Partitioned communication */
-int MPI_Psend_init(const void *buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,
+int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
-    int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Precv_init(void *buf, int partitions, int count, MPI_Datatype datatype, int source, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int MPI_Pready(int partition, MPI_Request request);
 int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
@@ -1758,13 +1754,9 @@ int PMPI_Session_flush_buffer(MPI_Session session);
 int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request);
 
 /* Partitioned communication */
-int PMPI_Psend_init(const void *buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Precv_init(void *buf, int partitions, int count, MPI_Datatype datatype, int source, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int PMPI_Pready(int partition, MPI_Request request);
 int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
