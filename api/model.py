@@ -111,6 +111,8 @@ class Param:
             return f"{base} {name}" if self.direction == "in" else f"{base} *{name}"
         if self.kind in ARRAYS:
             const = "const " if self.direction == "in" else ""
+            if self.kind == "WEIGHTS":  # as an array, GCC warns that MPI_UNWEIGHTED is too small to be one
+                return f"{const}int *{name}"
             return f"{const}{ARRAYS[self.kind][which]} {name}[]"
         if self.kind in POINTERS:
             return POINTERS[self.kind][self.direction != "in"] + name

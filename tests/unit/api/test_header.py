@@ -28,6 +28,29 @@ int main(int argc, char **argv) {
 """
 
 
+# Constants that are addresses of nothing, wherever the standard allows them.
+ADDRESSES = """
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_Comm graph = MPI_COMM_SELF;
+  MPI_Request request;
+  int one = 1, zero = 0, sources[4], destinations[4];
+  MPI_Init(&argc, &argv);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, &zero, MPI_UNWEIGHTED, 1, &zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 0, &zero, MPI_WEIGHTS_EMPTY, 0, &zero, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0,
+                                 &graph);
+  MPI_Dist_graph_create(MPI_COMM_SELF, 1, &zero, &one, &zero, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create(MPI_COMM_SELF, 0, &zero, &one, &zero, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_neighbors(graph, 4, sources, MPI_UNWEIGHTED, 4, destinations, MPI_UNWEIGHTED);
+  MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &graph, MPI_ERRCODES_IGNORE);
+  MPI_Comm_spawn_multiple(1, argv, MPI_ARGVS_NULL, &one, (MPI_Info *)0, 0, MPI_COMM_SELF, &graph, MPI_ERRCODES_IGNORE);
+  MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, 1, MPI_INT, graph);
+  MPI_Irecv(MPI_BOTTOM, 1, MPI_INT, 0, 0, graph, &request);
+  MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
+  MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+  return MPI_Finalize();
+}
+"""
 # A function that the standard gives one form takes MPI_Count there, and has no _c twin (MPI-5.0 section 4.2.1).
 PARTITIONED = """
 #include <mpi.h>
@@ -50,6 +73,10 @@ class Header(unittest.TestCase):
         for standard in ("c++98", "c++11", "c++17", "c++20"):
             with self.subTest(standard):
                 self.assertEqual(compile_text(CXX, PROGRAM, f"-std={standard}", *STRICT, suffix=".cpp"), "")
+
+    def test_constants_that_are_addresses_give_no_warnings_where_they_are_allowed(self):
+        self.assertEqual(compile_text(CC, ADDRESSES, "-std=c99", "-O2", *STRICT, suffix=".c"), "")
+        self.assertEqual(compile_text(CXX, ADDRESSES, "-std=c++17", "-O2", *STRICT, suffix=".cpp"), "")
 
     def test_partitioned_requests_have_one_form_that_takes_large_counts(self):
         self.assertEqual(compile_text(CC, PARTITIONED, "-std=c11", *STRICT, suffix=".c"), "")
