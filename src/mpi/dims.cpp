@@ -1,31 +1,92 @@
 // MPI_Dims_create: a balanced grid for a number of processes. MPI-5.0 section 8.5.2.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "generated/impl.hpp"
+#include "mpi/dims.hpp"
 #include "sys/error.hpp"
 
-namespace heddle::mpi {
+namespace heddle {
 namespace {
 
-/// Fills factors[0..k) with a product of n, descending, none above `most`; the largest as small as possible, then the
-/// next, and so on. False when there is none. `divisors`: all divisors of the number the search began with, ascending.
-bool balance(int n, int k, int most, const std::vector<int>& divisors, int* factors) {
+/// All divisors of n, ascending.
+std::vector<int> divisors_of(int n) {
+  std::vector<int> divisors;
+  for (int d = 1; d <= n / d; ++d)
+    if (n % d == 0) divisors.push_back(d);
+  for (std::size_t i = divisors.size(); i-- > 0;)
+    if (n / divisors[i] != divisors[i]) divisors.push_back(n / divisors[i]);
+  return divisors;
+}
+
+int largest_prime_of(int n) {
+  int prime = 1;
+  for (int d = 2; d <= n / d; ++d)
+    for (; n % d == 0; n /= d) prime = d;
+  return std::max(prime, n);
+}
+
+/// True when base to the power of k is at most n. \pre base >= 1, n >= 1
+bool power_is_at_most(int base, int k, int n) {
+  if (base == 1) return true;
+  for (; k > 0; --k) {
+    n /= base;
+    if (n == 0) return false;
+  }
+  return true;
+}
+
+/// Fills factors[0..k) with a product of n, descending, all of them within [least, most]; the largest as small as possible, then
+/// the next, and so on. False when there is none. `divisors`: those of n among others, ascending.
+bool fill(int n, int k, int least, int most, const std::vector<int>& divisors, int* factors) {
+  if (k == 0) return n == 1;
   if (k == 1) {
     factors[0] = n;
-    return n <= most;
+    return least <= n && n <= most;
   }
-  for (const int d : divisors) {
-    if (d > most) return false;
-    if (n % d || std::pow(static_cast<double>(d), k) < 0.999 * n) continue;  // too small to be the largest of k factors
-    factors[0] = d;
-    if (balance(n / d, k - 1, d, divisors, factors + 1)) return true;
+  if (!power_is_at_most(least, k, n)) return false;
+  for (auto d = std::lower_bound(divisors.begin(), divisors.end(), least); d != divisors.end() && *d <= most; ++d) {
+    if (n % *d || (*d > 1 && power_is_at_most(*d, k, n - 1))) continue;  // too small to be the largest of k factors
+    factors[0] = *d;
+    if (fill(n / *d, k - 1, least, *d, divisors, factors + 1)) return true;
   }
   return false;
 }
 
 }  // namespace
+
+std::vector<int> balanced_factors(int n, int k) {
+  const std::vector<int> divisors = divisors_of(n);
+  std::vector<int> best(static_cast<std::size_t>(k), 1), trial = best;
+  best[0] = n;
+  // More factors than prime factors: the rest are 1, and only the largest matters. An int has 30 prime factors at most.
+  const int useful = std::min(k, 31);
+  int spread = useful > 1 ? n : 0;  // one more than what `best` has, so that a grid of the same difference and a smaller largest wins
+  const int prime = largest_prime_of(n);
+  for (const int largest : divisors) {
+    if (useful == 1) break;
+    if (largest < prime || (largest > 1 && power_is_at_most(largest, useful, n - 1))) continue;
+    const int rest = n / largest;
+    trial[0] = largest;
+    // The smallest factor as large as possible, that is: at most the root of the rest, and near enough to beat the best.
+    auto least = std::upper_bound(divisors.begin(), divisors.end(), largest);
+    bool could_win = false;
+    while (least != divisors.begin()) {
+      --least;
+      if (!power_is_at_most(*least, useful - 1, rest)) continue;
+      if (largest - *least >= spread) break;
+      could_win = true;
+      if (rest % *least || !fill(rest, useful - 1, *least, largest, divisors, trial.data() + 1)) continue;
+      spread = largest - *least;
+      best = trial;
+      break;
+    }
+    if (!could_win) break;  // a larger largest leaves a smaller rest
+  }
+  return best;
+}
+
+namespace mpi {
 
 int Dims_create(int nnodes, int ndims, int dims[]) {
   if (nnodes < 1) return error(MPI_ERR_ARG, "nnodes is %d; a grid has at least one process", nnodes);
@@ -44,20 +105,11 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
                  nnodes, fixed);
   if (open == 0) return MPI_SUCCESS;
 
-  const int n = static_cast<int>(nnodes / fixed);
-  std::vector<int> divisors, factors(static_cast<std::size_t>(open));
-  for (int d = 1; d <= n / d; ++d)
-    if (n % d == 0) divisors.push_back(d);
-  for (std::size_t i = divisors.size(); i-- > 0;)
-    if (n / divisors[i] != divisors[i]) divisors.push_back(n / divisors[i]);
-  // More dimensions than prime factors: the rest are 1, and searching through them would only take time.
-  const int useful = std::min(open, 31);
-  if (!balance(n, useful, n, divisors, factors.data()))
-    return error(MPI_ERR_INTERN, "no grid for %d processes", nnodes);
-  for (int i = useful; i < open; ++i) factors[static_cast<std::size_t>(i)] = 1;
+  const std::vector<int> factors = balanced_factors(static_cast<int>(nnodes / fixed), open);
   for (int i = 0, k = 0; i < ndims; ++i)
     if (dims[i] == 0) dims[i] = factors[static_cast<std::size_t>(k++)];
   return MPI_SUCCESS;
 }
 
-}  // namespace heddle::mpi
+}  // namespace mpi
+}  // namespace heddle
