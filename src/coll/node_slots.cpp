@@ -170,7 +170,7 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
   }
   for (int r = 0; r < n; ++r)
     if (shm::Peer* peer = state_.members[r].peer) peer->ring_doorbell(steps_.comm().address(r).vci % peer->vcis);
-    else if (runtime.threads.load(std::memory_order_relaxed) && r != steps_.rank()) wake_sleepers(vci_of_lane(steps_.comm().address(r).vci));  // another endpoint
+    else if (r != steps_.rank()) wake_sleepers(vci_of_lane(steps_.comm().address(r).vci));  // another endpoint
 }
 
 void NodeExchange::await_all(MPI_Count bytes) noexcept {

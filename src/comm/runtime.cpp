@@ -20,6 +20,7 @@
 #include "sys/log.hpp"
 #include "sys/mistakes.hpp"
 #include "sys/params.hpp"
+#include "vci/park/sleepers.hpp"
 
 namespace heddle {
 namespace {
@@ -90,6 +91,7 @@ void provide(int level) noexcept {
   runtime.thread_level.store(level, std::memory_order_relaxed);
   runtime.threads.store(threads, std::memory_order_relaxed);
   if (threads && !runtime.locks) runtime.locks = true;
+  if (threads) park::sleepers.expect_threads();
 }
 
 int start_locked() noexcept {

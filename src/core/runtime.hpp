@@ -26,7 +26,7 @@ struct Runtime {
   /// MPI_THREAD_MULTIPLE: threads of the program may be inside the library together, and wake each other. Relaxed. Threads of the program are
   /// ordered behind the call that raised the level by the program itself. The network's helper is not, and may see the old value: then it does
   /// not ring (leave_work). That harms nobody, because a thread that it ought to ring has announced its sleep after the level was raised, with
-  /// the barrier that makes announcements seen (Waiter::announce), and this with them.
+  /// the barrier that makes announcements seen (Sleepers::announce), and this with them.
   std::atomic<bool> threads{false};
   /// VCIs are locked: with `threads`, or when the library has a thread of its own. No atomic, for it never changes while two threads are inside:
   /// it becomes true before the helper starts (net::meet) and stays so, or by a session while the program has one thread at most in the library.

@@ -9,6 +9,7 @@
 #include "proto/message.hpp"
 #include "proto/p2p.hpp"
 #include "sys/error.hpp"
+#include "vci/protocol.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle::mpi {

@@ -9,7 +9,7 @@
 #include "core/comm.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/log.hpp"
-#include "vci/protocol.hpp"
+#include "vci/wait.hpp"
 
 namespace heddle::proto {
 namespace {

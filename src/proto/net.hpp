@@ -12,6 +12,7 @@
 #include "proto/records.hpp"
 #include "transport/record.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/protocol.hpp"
 
 namespace heddle {
 struct Transfer;
@@ -72,7 +73,7 @@ bool poll(VciGuard& guard, bool neighbours) noexcept;
 bool flush(VciGuard& guard) noexcept;
 void destroy(Vci& vci) noexcept;
 
-/// See proto::sleep_on_network. \pre active()
-proto::Slept sleep(bool sentinel, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept;
+/// See proto::NetworkPlace.
+proto::NetworkPlace place(Vci& vci) noexcept;
 
 }  // namespace heddle::net

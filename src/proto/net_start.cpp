@@ -20,7 +20,6 @@ namespace heddle::net {
 bool detail::active = false;
 wire::Network network;
 std::uint64_t job_key = 0;
-int sentinel_bell = -1;
 std::size_t frame_bytes = 0;
 std::size_t copy_limit = 8 << 10;
 std::size_t largest_frame = 0;
@@ -101,9 +100,8 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
   // Rank 0 may have nothing to do but to leave again, while others have not come to ask for its key. No other card is wanted from
   // somebody who may leave: the owner talks to whoever asks, and leaves when that is over.
   if (!agree_on_key(job, problem) || !sys::bootstrap::await_fetches(problem)) return false;
-  sentinel_bell = shm::open_bell(shm::header->doorbell, shm::sentinel_bell, problem);
   runtime.locks = true;  // before there is somebody who looks whether
-  if (sentinel_bell < 0 || !start_helper(problem)) return false;
+  if (!start_helper(problem)) return false;
   detail::active = true;
   net_of(vci_of_lane(0));
   return true;
@@ -128,6 +126,11 @@ Net& open_net(Vci& vci) noexcept {
   return *net;
 }
 
+proto::NetworkPlace place(Vci& vci) noexcept {
+  Net& net = *vci.net.load(std::memory_order_acquire);  // pairs with open_net
+  return {net.context, net.bell};
+}
+
 void destroy(Vci& vci) noexcept { delete vci.net.exchange(nullptr, std::memory_order_relaxed); }
 
 Net::~Net() {
@@ -147,7 +150,6 @@ Net::~Net() {
 void stop() noexcept {
   if (!detail::active) return;
   stop_helper();
-  ::close(std::exchange(sentinel_bell, -1));
   detail::active = false;
 }
 

@@ -109,7 +109,6 @@ struct Net {
 
 // Written by `start` and `meet`. Hidden: reached without a look into the table of addresses.
 [[gnu::visibility("hidden")]] extern std::uint64_t job_key;
-[[gnu::visibility("hidden")]] extern int sentinel_bell;  ///< the socket of the process's sentinel (doorbell.hpp)
 [[gnu::visibility("hidden")]] extern std::size_t frame_bytes;    ///< largest frame that messages are copied into
 [[gnu::visibility("hidden")]] extern std::size_t copy_limit;     ///< largest message that is copied into one, with others
 [[gnu::visibility("hidden")]] extern std::size_t largest_frame;  ///< largest of all

@@ -111,7 +111,7 @@ void complete_specially(Request& request, VciGuard& guard) noexcept;
 inline void complete(Request& r, VciGuard& guard) noexcept {
   if (r.special) [[unlikely]] return detail::complete_specially(r, guard);
   r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
-  if (runtime.locks) wake_sleepers(guard.vci());
+  wake_sleepers(guard.vci());
 }
 
 }  // namespace heddle

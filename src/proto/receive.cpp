@@ -192,7 +192,7 @@ inline bool may_come_from_here(const Vci& vci, const Comm& comm, int source) noe
 
 /// Looks for the next record before a blocking receive becomes a request: for about as long as an answer takes to come from
 /// another core, less where cores are scarce.
-unsigned first_looks() noexcept { return 4 * Waiter::foreign_after.load(std::memory_order_relaxed); }
+unsigned first_looks() noexcept { return 4 * idle_looks(); }
 
 template <Space space>
 inline int receive_now(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm,

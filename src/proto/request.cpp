@@ -75,7 +75,7 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
     return recycle(r);
   }
   r.state.store(Request::done_bit | Request::special_bit, std::memory_order_release);  // pairs with is_done
-  if (runtime.locks) wake_sleepers(guard.vci());
+  wake_sleepers(guard.vci());
 }
 
 void complete_elsewhere(Request& request) noexcept {
@@ -85,7 +85,7 @@ void complete_elsewhere(Request& request) noexcept {
   while (
       !vci.ended_elsewhere.compare_exchange_weak(head, &request, std::memory_order_release, std::memory_order_relaxed));
   vci.moving.fetch_add(1, std::memory_order_relaxed);
-  if (runtime.locks) wake_sleepers(vci);
+  wake_sleepers(vci);
 }
 
 void complete_from_outside(Request& request) noexcept {
@@ -245,7 +245,7 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
 
 void keep(Vci& vci, Unexpected& message) noexcept {
   vci.matcher.keep(message);
-  if (runtime.locks) wake_sleepers(vci);
+  wake_sleepers(vci);
 }
 
 void free_unexpected(Vci& vci, Unexpected* message) noexcept {

@@ -142,7 +142,7 @@ void SendBuffer::give_back(Piece& piece, VciGuard& guard) noexcept {
     inside_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in flush
   }
   delete &piece;
-  if (runtime.threads.load(std::memory_order_relaxed)) wake_all_sleepers();
+  wake_all_sleepers();
 }
 
 int SendBuffer::send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {

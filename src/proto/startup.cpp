@@ -12,6 +12,7 @@
 namespace heddle::proto {
 
 bool has_freed_sends() noexcept;  // request.cpp
+void report_wait(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept;  // hang_report.cpp
 
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   unsigned vcis = configured_vcis();
@@ -27,8 +28,11 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
     sys::unlink_segment();
     return false;
   }
-  start_waiting(job.local_size, job.node_cores);
-  return start_vcis(vcis) && net::meet(job, problem);
+  start_waiting(job.local_size, job.node_cores, report_wait);
+  if (!start_vcis(vcis) || !net::meet(job, problem)) return false;
+  if (!net::active()) return true;
+  park::sleepers.expect_threads();  // the network's own
+  return park::network_sleep.open(shm::header->doorbell, problem);
 }
 
 namespace {
@@ -59,12 +63,11 @@ bool poll_network(VciGuard& guard, bool neighbours) noexcept { return net::poll(
 bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }
 void destroy_network(Vci& vci) noexcept { net::destroy(vci); }
 
-Slept sleep_on_network(bool sentinel, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept {
-  return net::active() ? net::sleep(sentinel, only, ticket, nap_ns, limit_ns) : Slept::not_here;
-}
+NetworkPlace network_place(VciGuard& guard) noexcept { return net::place(guard.vci()); }
 
 void stop_communication() noexcept {
   net::stop();
+  park::network_sleep.close();
   stop_vcis();
   net::close();
   shm::stop();

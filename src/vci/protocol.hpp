@@ -9,18 +9,12 @@
 namespace heddle {
 class Vci;
 class VciGuard;
-struct Comm;
 struct Request;
 
-/// What a thread waits for, as far as it knows: for the hang report. Pointers are valid during the wait.
-struct WaitSubject {
-  const Request* request = nullptr;
-  const Comm* comm = nullptr;  ///< without a request: a message on it, or with `rank_is_late` its rank `rank` in a collective
-  int rank = 0, tag = 0;
-  bool rank_is_late = false;
-  const char* function = nullptr;  ///< the MPI function, where its own frame is gone from the stack (a call at its end)
-};
+namespace wire {
+class Context;
 }
+}  // namespace heddle
 
 namespace heddle::proto {
 
@@ -43,14 +37,12 @@ bool advance_transfers(VciGuard& guard) noexcept;
 bool poll_network(VciGuard& guard, bool neighbours) noexcept;
 bool flush_network(VciGuard& guard) noexcept;
 void destroy_network(Vci& vci) noexcept;
-enum class Slept : std::uint8_t { not_here, in_vain, woken };
-/// For a thread that is about to sleep, in a process with a network: until the network or the doorbell has something for VCI `only`, or for
-/// any if there is none given and this thread is the sentinel; not at all if the bell's count is not `ticket` any more. `not_here`: the
-/// thread is to sleep on the bell, no longer than `limit_ns`, which is lowered to `nap_ns` where the network wakes nobody; 0: to look again at once.
-Slept sleep_on_network(bool sentinel, Vci* only, std::uint32_t ticket, long nap_ns, long& limit_ns) noexcept;
-
-/// Says in one line what the calling thread has been waiting for, for `seconds`. \param vci that it waits on; nullptr: all
-void report_wait(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept;
+/// Where a thread that waits for the VCI's network can sleep. \pre the VCI has a network
+struct NetworkPlace {
+  wire::Context& context;
+  int bell;  ///< the socket that is rung for the VCI
+};
+NetworkPlace network_place(VciGuard& guard) noexcept;
 
 Backlog* make_backlog() noexcept;
 void destroy_backlog(Backlog* backlog) noexcept;

@@ -123,7 +123,6 @@ class Vci {
   alignas(sync::cache_line) ablation::Hot<sync::Lock> lock;
   alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records in `backlog`; senders look before they push
   ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
-  std::atomic<std::uint32_t> sleepers{0};  ///< threads of this process asleep, or about to be, until something happens here
   std::atomic<net::Net*> net{nullptr};   ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
   const unsigned index;

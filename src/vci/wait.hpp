@@ -1,80 +1,59 @@
-// Waiting: spin while it can pay, then yield, then park; woken by a doorbell.
+// Waiting for something of a VCI, and waking those who wait: how VCIs and park/ meet.
 #pragma once
 
 #include <cstdint>
 
-#include "vci/protocol.hpp"
+#include "vci/park/sleepers.hpp"
+#include "vci/park/waiter.hpp"
 #include "vci/vci.hpp"
 
 namespace heddle {
 
-/// The state of one wait. Call `idle` after every look that found nothing and `busy` after one that found work.
-///
-/// A waiter polls the VCI of what it waits for; after 32 polls that found work, and after 64 idle polls (4 where cores are scarce) it polls every VCI in use once (MPI-5.0 §3.5 progress;
-/// both programs of the VCI paper's figure 9 finish). Then, depending on whether cores are scarce (observed, never asked), it
-/// spins or yields, and parks at last. Parked threads use no CPU, and only what they wait for wakes them; but one of them, the
-/// sentinel, is woken by a message for any VCI, so that the process makes progress while nobody else does.
-class Waiter {
- public:
-  explicit Waiter(const WaitSubject& subject) noexcept : subject_(subject) {}
-  Waiter(const Waiter&) = delete;
-  Waiter& operator=(const Waiter&) = delete;
-  ~Waiter() {
-    if (patience_ >= 0) [[unlikely]] learn();
-    if (slept_) [[unlikely]] leave();
-  }
-
-  /// One round: progress on `vci` (nullptr: on all), and a pause if there was nothing to do. `done()` is looked at before sleeping.
-  /// \param awaited, reap for poll_fairly
-  template <typename Done, typename Reap>
-  void step(Vci* vci, Done&& done, const Request* awaited, Reap&& reap) noexcept {
-    if (vci ? poll_fairly(*vci, awaited, reap) : progress_all()) {
-      idle_ = 0;
-      spun_ = 0;
-      worked_ = true;
-      return;
-    }
-    // Without a pause: on cores of one's own nothing is gained by it, and a message is seen some nanoseconds later.
-    if (++idle_ < foreign_after.load(std::memory_order_relaxed)) return;
-    idle_ = 0;
-    if (pause()) return;
-    // Announce first, look again, then sleep: whoever publishes after our look sees the announcement.
-    const std::uint32_t ticket = announce(vci);
-    const bool rung = !done() && !progress_all() && sleep(vci, ticket);
-    retract(vci);
-    if (rung) spun_ = 0;  // else it is the end of a second, and not the time to look for long again
-    // A ring for others, who served it themselves: no use in being woken for each of theirs.
-    calm_ = rung && sentinel_ && !calm_ && !done() && !progress_all();
-  }
-
-  /// Idle looks before all VCIs get one, and the core is offered to others: few where cores are scarce (more processes on
-  /// the node, or more threads in this process's waits, than cores: observed).
-  static std::atomic<unsigned> foreign_after;
-
- private:
-  bool pause() noexcept;               ///< true: look again; false: time to park
-  std::uint32_t announce(Vci* vci) noexcept;
-  bool sleep(Vci* vci, std::uint32_t ticket) noexcept;
-  void watch(Vci* vci) noexcept;  ///< reports a long wait
-  void retract(Vci* vci) noexcept;
-  void learn() noexcept;
-  static void leave() noexcept;
-
-  const WaitSubject& subject_;
-  unsigned idle_ = 0;
-  long nap_ = 500'000;    ///< nanoseconds of the next sleep where the network wakes nobody
-  bool sentinel_ = false;  ///< in the last sleep this thread was the sentinel
-  bool calm_ = false;   ///< the next sleep as the sentinel is a short one that only the own VCI ends
-  bool slept_ = false;
-  std::int64_t patience_ = -1;  ///< nanoseconds to look before the first yield; -1: cores are not scarce
-  bool yielded_ = false;
-  bool worked_ = false;  ///< since the last pause
-  std::int64_t last_ = 0;  ///< nanoseconds, when the last pause was; 0: not idle for long
-  std::int64_t since_ = 0;  ///< nanoseconds, when it first slept, where long waits are reported; -1: it was reported
-  std::int64_t spun_ = 0;  ///< nanoseconds of looking since there was anything, without those that others had the core
+/// What a thread waits for, as far as it knows: for the hang report. Pointers are valid during the wait.
+struct WaitSubject {
+  const Request* request = nullptr;
+  const Comm* comm = nullptr;  ///< without a request: a message on it, or with `rank_is_late` its rank `rank` in a collective
+  int rank = 0, tag = 0;
+  bool rank_is_late = false;
+  const char* function = nullptr;  ///< the MPI function, where its own frame is gone from the stack (a call at its end)
 };
 
+namespace detail {
+
+/// This process, as a waiter sees it.
+struct WaitingProcess {
+  using Clock = park::MonotonicClock;
+  using Subject = WaitSubject;
+
+  static bool progress() noexcept { return progress_all(); }
+  static bool work_is_left() noexcept { return has_backlog() || has_arrivals(); }
+  static park::Crowding& crowding() noexcept { return crowding_; }
+  static park::Habits& habits() noexcept;
+  static park::Sleepers& sleepers() noexcept { return park::sleepers; }
+  static void note_waiter() noexcept;
+  static std::int64_t spin_ns() noexcept;
+  static std::int64_t report_after_ns() noexcept;
+  static void report(park::Awaited awaited, const WaitSubject& subject) noexcept;
+  static void yield_core() noexcept;
+  static void before_sleep() noexcept;
+  static bool find_sources(park::Awaited only, park::NetworkSources& sources) noexcept;
+  static park::NetworkSleep& network() noexcept { return park::network_sleep; }
+  static bool alone() noexcept;
+  static void sleep_on_bell(const park::Sleepers::Announcement& announcement, long nanoseconds) noexcept;
+
+  [[gnu::visibility("hidden")]] static park::Crowding crowding_;
+};
+
+}  // namespace detail
+
+/// One thread's wait. It looks at the VCI of what it waits for; after every 32 looks that found work, and after a number of idle ones
+/// (Crowding::idle_looks), it makes a step on every VCI in use, which MPI-5.0 §3.5 demands of progress and both programs of the VCI paper's
+/// figure 9 need to finish. Then, depending on whether cores are scarce, it looks on or yields, and sleeps at last.
+using Waiter = park::Waiter<detail::WaitingProcess>;
+extern template class park::Waiter<detail::WaitingProcess>;
+
 /// Returns once `done()` is true, making progress meanwhile. `done` may be asked again after it was true.
+/// \param vci where it comes true, or nullptr: anywhere
 /// \param awaited the one request that `done` asks about, if so (see `progress`)
 /// \param subject for the hang report
 /// \param reap see `poll_fairly`
@@ -82,7 +61,8 @@ template <typename Done, typename Reap>
 inline void wait_until(Vci* vci, Done&& done, const Request* awaited, Reap&& reap, const WaitSubject& subject) noexcept {
   if (done()) return;
   Waiter waiter(subject);
-  do waiter.step(vci, done, awaited, reap);
+  const park::Awaited place = vci ? static_cast<park::Awaited>(vci->index) : park::anything;
+  do waiter.step(place, [&] { return vci ? poll_fairly(*vci, awaited, reap) : progress_all(); }, done);
   while (!done());
 }
 template <typename Done>
@@ -90,27 +70,25 @@ inline void wait_until(Vci* vci, Done&& done, const WaitSubject& subject = {}) n
   wait_until(vci, done, nullptr, [](VciGuard&) {}, subject);
 }
 
-namespace detail {
-[[gnu::visibility("hidden")]] alignas(sync::cache_line) extern std::atomic<std::uint32_t> sleepers_everywhere;  ///< that wait for something of any VCI
-void wake_slowly(Vci& vci) noexcept;
-void rouse(const Vci& vci) noexcept;
-}
-/// Wakes this process's own threads that wait for something of this VCI: after completing it.
-inline void wake_sleepers(Vci& vci) noexcept {
-  if (vci.sleepers.load(std::memory_order_relaxed) | detail::sleepers_everywhere.load(std::memory_order_relaxed)) [[unlikely]]
-    detail::wake_slowly(vci);
-}
-/// The same for all of them.
-void wake_all_sleepers() noexcept;
+/// For how many looks it pays to wait for what another core is about to send: fewer where cores are scarce.
+inline unsigned idle_looks() noexcept { return detail::WaitingProcess::crowding().idle_looks(); }
+
+/// Wakes this process's own threads that wait for something of this VCI: after completing it. One load when nobody sleeps.
+inline void wake_sleepers(const Vci& vci) noexcept { park::sleepers.wake(vci.index); }
+/// The same for all VCIs.
+inline void wake_all_sleepers() noexcept { park::sleepers.wake_all(); }
 
 /// After leaving work in a VCI, which is held, for later steps: a record that a full ring refused, a large message to move, a continuation.
-/// If a thread sleeps that looks after the VCI (the sentinel above all), it wakes up for it, because the caller may make no further MPI call
-/// for long. Not for what a step itself leaves: whoever made that come has rung, or is waiting.
+/// A thread that sleeps and looks after the VCI (the sentinel above all) wakes up for it, because the caller may make no further
+/// MPI call for long. Not for what a step itself leaves: whoever caused that step has rung, or is waiting.
 inline void leave_work(const Vci& vci) noexcept {
-  if (runtime.threads.load(std::memory_order_relaxed) && !vci.stepping) detail::rouse(vci);
+  if (!vci.stepping) park::sleepers.call(vci.index);
 }
 
-/// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say.
-void start_waiting(int local_size, int node_cores) noexcept;
+/// Before the first VCI exists.
+/// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say
+/// \param report says in one line what the calling thread has been waiting for, for `seconds`, on `vci` or, if null, on all
+void start_waiting(int local_size, int node_cores,
+                   void (*report)(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept) noexcept;
 
 }  // namespace heddle

@@ -68,7 +68,7 @@ void send_to(const Doorbell& doorbell, unsigned bell) noexcept {
 }
 
 /// Counts the ring, which is also the barrier between what was published and the looks at who sleeps where. Sequential
-/// consistency pairs with the sleeper's (proto/net_sleep.cpp): it says that it goes to the network, then looks whether
+/// consistency pairs with the sleeper's (vci/park/network_sleep.cpp): it says that it goes to the network, then looks whether
 /// the bell has rung.
 void count(Doorbell& doorbell) noexcept { doorbell.bell.fetch_add(1, std::memory_order_seq_cst); }
 std::uint64_t at_network(const Doorbell& doorbell) noexcept {
@@ -81,7 +81,7 @@ bool sentinel_there(const Doorbell& doorbell) noexcept { return doorbell.sentine
 void ring(Doorbell& doorbell, unsigned vci, int most) noexcept {
   count(doorbell);
   // That one serves the VCI, for the others too, and leaves nothing behind that it does not tell the sentinel of
-  // (Waiter::leave).
+  // (Sleepers::leave).
   if (at_network(doorbell) >> vci & 1) return send_to(doorbell, vci);
   sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), most);
   if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
