@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sync/futex.hpp"
+#include "sys/clock.hpp"
 
 namespace heddle::park {
 namespace {
@@ -166,40 +167,40 @@ TEST(Sleepers, WhenTheSentinelLeavesASleeperTakesOver) {
   EXPECT_EQ(p.asleep(), 0u);
 }
 
-// Two threads answer each other, each asleep or about to be whenever the other publishes. A lost wake-up is a sleep that lasts to its limit.
+// One thread goes to sleep while the other publishes, at every distance from one another: a lost wake-up is a sleep that lasts to its limit.
 TEST(Sleepers, NoWakeUpIsLostBetweenAnnouncementAndSleep) {
   Process p;
   if (!p.sleepers.reliable()) GTEST_SKIP() << "this kernel has no process-wide barrier";
   constexpr int rounds = 100'000;
-  struct alignas(64) Turn {
-    std::atomic<int> done{0};
-  } turns[2];
-  std::atomic<int> lost{0};
-  const auto play = [&](unsigned me) {
+  struct alignas(64) Word {
+    std::atomic<int> round{0};
+  } ready, published;
+  constexpr long limit = 10 * second;
+  int lost = 0;
+  std::thread publisher([&] {
     for (int round = 1; round <= rounds; ++round) {
-      if (me == 0) {
-        turns[0].done.store(round, std::memory_order_release);
-        p.sleepers.wake(0);
-      }
-      // What thread v publishes is of VCI v.
-      const unsigned other = 1 - me;
-      while (turns[other].done.load(std::memory_order_acquire) < round) {
-        const auto mine = p.sleepers.announce(static_cast<Awaited>(other), false);
-        if (turns[other].done.load(std::memory_order_acquire) < round) {
-          p.sleepers.sleep(mine, 5 * second);
-          if (!p.sleepers.rung_since(mine.ticket) && turns[other].done.load(std::memory_order_acquire) >= round) ++lost;
-        }
-        p.sleepers.retract(mine);
-      }
-      if (me == 1) {
-        turns[1].done.store(round, std::memory_order_release);
-        p.sleepers.wake(1);
-      }
+      for (int looks = 1; ready.round.load(std::memory_order_acquire) < round; ++looks)
+        if (looks % 1024 == 0) std::this_thread::yield();
+      // The announcement is made at once, and the sleep begins some microseconds later, after the barrier.
+      for (int i = round % 2 ? round % 256 : round % 8192; i > 0; --i) (void)ready.round.load(std::memory_order_relaxed);  // about a nanosecond
+      published.round.store(round, std::memory_order_release);
+      p.sleepers.wake(4);
     }
-  };
-  std::thread one(play, 0), two(play, 1);
-  one.join();
-  two.join();
+  });
+  for (int round = 1; round <= rounds && !lost; ++round) {
+    ready.round.store(round, std::memory_order_release);
+    while (published.round.load(std::memory_order_acquire) < round) {
+      const auto mine = p.sleepers.announce(4, false);
+      if (published.round.load(std::memory_order_acquire) < round) {
+        const std::int64_t begin = sys::now_ns();
+        p.sleepers.sleep(mine, limit);
+        lost += sys::now_ns() - begin >= limit;
+      }
+      p.sleepers.retract(mine);
+    }
+  }
+  ready.round.store(rounds, std::memory_order_release);  // also where it gave up
+  publisher.join();
   EXPECT_EQ(lost, 0);
   EXPECT_EQ(p.asleep(), 0u);
 }
