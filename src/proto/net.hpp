@@ -1,7 +1,7 @@
 // Messages to processes that shared memory does not reach: what the rest of the library sees of them.
 //
 // A process that needs the network (another node, or HEDDLE_SHM=0) has a Net for each VCI that uses it; see net_state.hpp.
-// net_start: starting and stopping; net_peers: who is where; net_send, net_receive, net_transfer: messages; net_helper, net_sleep: threads.
+// net_start: starting and stopping; net_peers: who is where; net_send, net_receive, net_transfer: messages; net_helper: its thread.
 #pragma once
 
 #include <atomic>
