@@ -71,7 +71,7 @@ BAD = {"Comm": "bad_comm", "Datatype": "bad_type", "Op": "bad_op", "Group": "bad
        "Errhandler": "bad_errhandler", "Session": "bad_session", "Stream": "bad_stream", "Threadcomm": "bad_threadcomm"}
 NULL = {"Info": "MPI_INFO_NULL", "Stream": "MPIX_STREAM_NULL"}
 OBJECTS = ("COMM", "SESSION", "WIN", "FILE")
-# When the arguments that describe a buffer are significant at all: third argument of BUFFER.
+# When the arguments that describe a buffer are significant at all (third argument of BUFFER).
 CONDITIONS = {
     "given": "{buffer} != MPI_IN_PLACE",
     "root": "check::at_root(root, *comm_)",
@@ -165,7 +165,7 @@ class Binding:
         cls = self.resolved(p)
         bad = f'check::{BAD[cls]}({p.name}, "{p.name}")'
         used = self.conditions.get(p.name)
-        if used:  # what is not significant may be anything: it is not looked at
+        if used:  # arguments that are not significant are not checked
             return [f"  {cls}* const {p.name}_ = {used} ? resolve<{cls}>({p.name}) : nullptr;\n",
                     f"  if ({used} && !{p.name}_) {self.fail(bad)}"]
         find = "check::comm" if cls == "Comm" else f"resolve<{cls}>"
@@ -270,7 +270,7 @@ class Binding:
         call = f"mpi::{self.f.implementation}({', '.join(args)})"
         if not self.f.returns_code or "tool" in self.f.flags or "tail" in self.f.flags:
             return f"  return {call};\n"
-        # No communicator came of it: what the variable held before must not be taken for one.
+        # No communicator was made: the variable's old value must not be taken for one.
         made = next((p.name for p in self.params if p.kind == "COMM" and p.direction == "out"), None)
         nothing = f"*{made} = MPI_COMM_NULL, " if made else ""
         out = [f"  if (const int code = {call}; code != MPI_SUCCESS) "

@@ -47,7 +47,7 @@ constinit Next next{};
 enum : int { unknown, looking, known };
 constinit std::atomic<int> found{unknown};
 
-// dlsym may allocate before it has told us from where: a little memory for that, never freed.
+// dlsym itself may allocate before `next` is known: a little static memory for that, never freed.
 alignas(16) constinit std::byte early[16 << 10] = {};
 constinit std::atomic<std::size_t> early_used{0};
 
@@ -66,7 +66,7 @@ void look_up(Function& function, const char* name) noexcept {
   function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-/// False while this very call is what looks the functions up.
+/// False while the functions are being looked up by this very call.
 bool find_next() noexcept {
   int expected = unknown;
   // Acquire pairs with the release below.
@@ -90,7 +90,7 @@ bool have_next() noexcept {
 
 alignas(Arena) constinit std::byte arena_memory[sizeof(Arena)] = {};  // static, never destroyed: malloc outlives everything
 constinit std::atomic<Arena*> the_arena{nullptr};
-// Relaxed reads suffice for is_shared: who has a block of ours got it in some way that orders these before.
+// Relaxed reads suffice for is_shared: whoever has one of our blocks received it in a way that orders these stores before.
 constinit std::atomic<std::uintptr_t> shared_base{0};
 constinit std::atomic<std::size_t> shared_bytes{0};
 constinit std::atomic<bool> is_forked_child{false};
@@ -127,7 +127,7 @@ void start() noexcept {
   rlimit space{};
   if (getrlimit(RLIMIT_AS, &space)) space.rlim_cur = RLIM_INFINITY;
   for (; bytes >= std::size_t{1} << 28; bytes /= 4) {
-    // Under a limit on address space, the most of it is left to others: to the mappings that MPI_Init makes, above all.
+    // Under a limit on address space most of it is left to others, above all to the mappings of MPI_Init.
     if (space.rlim_cur != RLIM_INFINITY && bytes > space.rlim_cur / 4) continue;
     if (ftruncate(fd, static_cast<off_t>(bytes))) continue;
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);

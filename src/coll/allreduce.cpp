@@ -65,7 +65,7 @@ void allreduce_ring(Steps& s, const void* send, void* recv, MPI_Count count, Dat
     if (in_recv) {
       s.reduce(op, incoming, at(in), length(in), type);
     } else {
-      // The operation commutes: own op incoming, for the own values must not be written.
+      // The operation commutes: own op incoming, because our own values must not be written.
       s.reduce(op, element(send, begin(in), type), at(in), length(in), type);
     }
   }
@@ -84,7 +84,7 @@ void allreduce(Steps& s, const void* send, void* recv, MPI_Count count, Datatype
   }
   const MPI_Count bytes = count * type.size;
   const bool doubles = bytes < doubling_limit.value() || count < floor_power_of_two(n);
-  // Only where the short cut gives the same bits as the messages before it: both combine in the order of doubling.
+  // Only where slots give the same bits as the messages used before them: both combine in the order of doubling.
   if (doubles && type.contiguous && type.true_lb == 0 && use_slots(s, bytes))
     return allreduce_in_slots(s, send, recv, count, type, op);
   if (doubles) return allreduce_doubling(s, send, recv, count, type, op);

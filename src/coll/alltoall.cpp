@@ -1,4 +1,4 @@
-// MPI_Alltoall, Alltoallv, Alltoallw: Bruck for small blocks on many ranks, windows of straight messages otherwise.
+// MPI_Alltoall, Alltoallv, Alltoallw: Bruck for small blocks on many ranks, windows of direct messages otherwise.
 #include "coll/algorithms.hpp"
 #include "coll/node_slots.hpp"
 #include "sys/params.hpp"
@@ -95,7 +95,7 @@ void alltoall(Steps& s, const void* send, MPI_Count send_count, Datatype* send_t
   const auto send_at = [&](int to) { return element(send, to * send_count, *send_type); };
   if (n == 2) {
     const int peer = 1 - rank;
-    s.send(send_at(peer), send_count, *send_type, peer);  // on its way while the own block is copied
+    s.send(send_at(peer), send_count, *send_type, peer);  // in flight while the own block is copied
     s.copy_own(send_at(rank), send_count, *send_type, recv_at(rank), recv_count, recv_type);
     s.recv_round(recv_at(peer), recv_count, recv_type, peer);
     return s.wait();

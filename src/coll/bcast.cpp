@@ -16,7 +16,7 @@ HEDDLE_PARAM_SIZE_ALIKE(chain_segment, "HEDDLE_BCAST_SEGMENT", 64 * 1024, 1,
 int relative(const Steps& s, int root) noexcept { return (s.rank() - root + s.size()) % s.size(); }
 int absolute(const Steps& s, int root, int relative_rank) noexcept { return (relative_rank + root) % s.size(); }
 
-// Each rank gets all from the head of its subtree's parent, then serves its own subtrees, largest first.
+// Each rank receives everything from its parent, then serves its own subtrees, largest first.
 void binomial(Steps& s, void* buffer, MPI_Count count, Datatype& type, int root) noexcept {
   const int n = s.size(), me = relative(s, root);
   const MPI_Count span = tree_span(me, n);
@@ -78,8 +78,8 @@ void bcast(Steps& s, void* buffer, MPI_Count count, Datatype& type, int root) no
   if (n == 1 || bytes == 0) return;
   if (n == 2 || bytes < tree_limit.value()) return binomial(s, buffer, count, type, root);
 
-  // Long messages are cut by bytes, for ranks may describe them by different types: others than contiguous ones are
-  // packed.
+  // Long messages are cut by bytes, because ranks may describe them by different types; types that are not contiguous are
+  // packed first.
   std::byte* data = static_cast<std::byte*>(buffer) + type.true_lb;
   if (!type.contiguous) {
     data = s.temporary(bytes);

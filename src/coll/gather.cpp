@@ -1,5 +1,4 @@
-// MPI_Gather, Gatherv, Scatter, Scatterv: a binomial tree for small blocks, straight messages (in windows) for the
-// others.
+// MPI_Gather, Gatherv, Scatter, Scatterv: a binomial tree for small blocks, windows of direct messages for the others.
 #include "coll/algorithms.hpp"
 #include "sys/params.hpp"
 

@@ -1,4 +1,4 @@
-// Collective operations as the library itself uses them (communicator creation, windows), below the MPI functions.
+// Collective operations for the library's own use (communicator creation, windows), below the MPI functions.
 #pragma once
 
 #include <mpi.h>

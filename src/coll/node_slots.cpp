@@ -20,15 +20,15 @@ HEDDLE_PARAM_INT(
     "Small barriers, allreduces, allgathers and alltoalls of at most this many ranks of one node go through "
     "shared memory without messages; 0: never");
 
-constexpr std::uint32_t calls_before = 3;  // communicators that are hardly used are not worth a slot
+constexpr std::uint32_t calls_before = 3;  // rarely used communicators are not worth a slot
 constexpr std::size_t slots_per_process = (shm::vci_offset - shm::collective_offset) / sizeof(NodeSlot);
 
 NodeSlot* slot_at(std::byte* region, std::uint32_t index) noexcept {
   return reinterpret_cast<NodeSlot*>(region + shm::collective_offset) + index;
 }
 
-/// The slots of this process. A slot whose communicator was freed here may still be read by a rank that is late: it is
-/// given out again only when all members have freed theirs.
+/// The slots of this process. A late rank may still read a slot whose communicator was freed here, so a slot is reused only
+/// when all members have freed theirs.
 class Pool {
  public:
   /// An initialised slot's index, or -1 when there is none.
@@ -113,8 +113,7 @@ int prepare(Comm& comm, CommState& state) noexcept {
 
 void release(CommState* state) noexcept {
   std::unique_ptr<CommState> owned(state);
-  // Without agreement the members' slots are not known, and nobody reads this one. After the region is gone nothing
-  // matters.
+  // Without an agreement nobody reads this slot; after the region is unmapped nothing matters.
   if (!owned->own || !shm::header) return;
   if (owned->path != CommState::Path::slots) owned->size = 0;
   slots().retire(std::move(owned));
@@ -161,9 +160,8 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
   if (n == 2) {
     part.sequence.store(sequence_, std::memory_order_release);
   } else {
-    // Only the last rank to come wakes the sleepers, once for all: they wait for everybody. Of ranks that come at the
-    // same time, at least one sees all others here, because its own store comes before its looks in one order for all
-    // (sequential consistency).
+    // Only the last rank to arrive wakes the sleepers, since they wait for everybody. Of ranks that arrive at the same time, at least
+    // one sees all others: its store precedes its loads in the single total order of sequential consistency.
     part.sequence.store(sequence_, std::memory_order_seq_cst);
     for (int r = 0; r < n; ++r)
       if (state_.members[r].slot->parts[sequence_ & 1].sequence.load(std::memory_order_seq_cst) != sequence_) return;
@@ -175,13 +173,13 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
 
 void NodeExchange::await_all(MPI_Count bytes) noexcept {
   const int n = state_.size, rank = steps_.rank();
-  // Ranks that always find the others there would never wait, and so never serve the messages of other operations.
+  // Ranks that always find the others there would never wait, and so never make progress on other operations.
   if (sequence_ % 16 == 0) poll(home_vci(steps_.comm()));
   for (int i = 1; i < n; ++i) {
     const int r = rank + i < n ? rank + i : rank + i - n;
     const NodeSlot::Part& part = state_.members[r].slot->parts[sequence_ & 1];
     const auto here = [&] { return part.sequence.load(std::memory_order_acquire) == sequence_; };
-    // A short look first: on two cores the other rank is mostly there within one transfer of a cache line.
+    // Poll briefly first: on two cores the other rank mostly arrives within one cache-line transfer.
     for (int looks = 0; looks < 64 && !here(); ++looks) sync::relax();
     if (!here()) wait_until(&home_vci(steps_.comm()), here, {.comm = &steps_.comm(), .rank = r, .rank_is_late = true});
     if (part.bytes != static_cast<std::uint32_t>(bytes)) [[unlikely]]

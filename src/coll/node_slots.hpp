@@ -1,4 +1,4 @@
-// The short cut for small blocking collectives among ranks of one node: values and flags in shared memory, no messages.
+// Small blocking collectives among the ranks of one node: values and flags in shared memory, no messages.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct NodeSlot {
     std::byte value[1008];  ///< the first 48 bytes travel in the flag's cache line
   };
   alignas(sync::cache_line) Part parts[2];
-  /// The communicator that has the slot, and that its rank will read no other slot of it any more.
+  /// Which communicator has the slot, and whether its rank is done reading the other members' slots.
   alignas(sync::cache_line) std::atomic<std::uint64_t> context;
   std::atomic<std::uint32_t> released;
 };

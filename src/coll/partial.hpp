@@ -57,8 +57,7 @@ class Partial {
   }
   void combine(bool incoming_is_lower) noexcept { combine(incoming_is_lower, 0, count_); }
 
-  /// The same where no other rank combines these operands: operands that commute trade places where that puts the
-  /// result into `out`.
+  /// The same where no other rank combines these operands: commuting operands may swap if that puts the result into `out`.
   void combine_alone(bool incoming_is_lower, MPI_Count first, MPI_Count last) noexcept {
     combine(op_.commutative ? value_ == out_ : incoming_is_lower, first, last);
   }
@@ -76,16 +75,16 @@ class Partial {
   const Op& op_;
   const MPI_Count count_;
   Datatype& type_;
-  const bool in_out_;  // the own values lie where the result shall be, and may be written
+  const bool in_out_;  // our own values lie in `out` and may be overwritten
   const void* const own_;
   const void* value_;
   void* out_;
   void* free_;   // the next operand goes here
-  void* spare_;  // the third buffer, until the value leaves the user's
+  void* spare_;  // a third buffer, as long as the value is in the user's
 };
 
-/// n ranks as a power of two of virtual ranks, in rank order: each of the first pairs of ranks is one virtual rank,
-/// played by its survivor (the even one, or `survivor` if it is in a pair) after the other gave it its values.
+/// Reduces n ranks to a power of two of virtual ranks, in rank order: each of the first pairs of ranks becomes one virtual rank,
+/// played by its survivor (the even one, or `survivor` if it is in a pair) after the other has given it its values.
 class Fold {
  public:
   Fold(int n, int rank, int survivor = 0) noexcept : size(floor_power_of_two(n)), pairs(n - size), survivor_(survivor) {

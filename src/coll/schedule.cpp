@@ -92,7 +92,7 @@ void Schedule::message_done(Continuation& self, Request& completed, VciGuard& gu
   Schedule& schedule = *step.owner;
   schedule.check(step, completed);
   free_request(&completed, guard);
-  // Posting may make progress and end up here while `advance` is on the stack below: it looks at the count itself.
+  // Posting may make progress and re-enter while `advance` is on the stack below, which then looks at the count itself.
   if (--schedule.outstanding_ == 0 && !schedule.advancing_) schedule.advance(guard);
 }
 

@@ -36,7 +36,7 @@ void Steps::pend(Request* request, MPI_Count bytes, int peer) noexcept {
   if (pending_count_ == pending_capacity_) [[unlikely]] {
     const std::size_t bytes_now = sizeof(Pending) * pending_capacity_;
     auto* grown = static_cast<Pending*>(std::malloc(2 * bytes_now));
-    if (!grown) {  // waiting now may wait for ever when the rest of the round is needed, but memory is out anyway
+    if (!grown) {  // this may wait for ever if the rest of the round is needed, but memory is out anyway
       fail(error(MPI_ERR_NO_MEM, "%s: no memory for a message", name_));
       (void)heddle::wait(request);
       return;
@@ -165,8 +165,8 @@ void* Steps::temporary(MPI_Count count, const Datatype& type) noexcept {
   if (count == 0) return temporary(MPI_Count{0});
   const MPI_Count stretch = (count - 1) * type.extent;  // may be negative
   const MPI_Count first = type.true_lb + std::min<MPI_Count>(stretch, 0);
-  // The buffer is what is aligned, not the first byte of data: a user's operation finds its structures as the compiler
-  // places them, also when the datatype leaves their first members out.
+  // Aligns the buffer, not the first byte of data: a user's operation then finds its structures placed as the compiler places
+  // them, even if the datatype leaves out their first members.
   const MPI_Count gap = first & (Arena::alignment - 1);
   std::byte* memory = temporary(gap + type.true_extent + (stretch < 0 ? -stretch : stretch));
   return memory ? memory + gap - first : nullptr;

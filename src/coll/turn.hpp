@@ -6,17 +6,17 @@
 
 namespace heddle::coll {
 
-/// A thread's stay in a collective call of a communicator. It is the program's task that there is one at a time
-/// (MPI-5.0 §6.14); one that fails in this would hang or mix up its data, and is told instead.
+/// Marks that a thread is in a collective call of a communicator. The program must ensure that only one is at a time
+/// (MPI-5.0 §6.14); one that does not would hang or mix up its data, and gets an error instead.
 ///
-/// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that
-/// collectives write anyway; no read-modify-write. Two threads that enter within the few nanoseconds that a store takes
-/// to be seen are found out when they leave: who leaves and finds another's mark was not alone.
+/// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that collectives write
+/// anyway; no read-modify-write. Two threads that enter within the few nanoseconds until a store is visible are detected when they
+/// leave: a thread that finds another's mark then was not alone.
 ///
-/// MPI_Start takes no turn. Persistent collectives are matched by their initializing calls, which do; once made they
-/// may be started in any order, another one on each rank (MPI-5.0 §6.13), so also by two threads at once or beside a
-/// collective call, and their messages keep the tag that they were given then. To refuse that would refuse correct
-/// programs; and with mpi_assert_strict_persistent_collective_ordering, which forbids it, such a start does no harm.
+/// MPI_Start takes no turn. Persistent collectives are matched by their initializing calls, which do; they may be started in any
+/// order, a different one on each rank (MPI-5.0 §6.13), so also by two threads at once or beside a collective call, and their messages
+/// keep the tag of the initializing call. Refusing that would refuse correct programs; where
+/// mpi_assert_strict_persistent_collective_ordering forbids it, such a start does no harm.
 class Turn {
  public:
   Turn(Comm& comm, const char* name) noexcept : comm_(comm) {
@@ -38,7 +38,7 @@ class Turn {
   /// An error code if another thread was there first: nothing may be sent.
   [[nodiscard]] int refusal() const noexcept { return refusal_; }
 
-  /// The end of the call: `code`, or the error of not having been alone.
+  /// Ends the call. Returns `code`, or an error if another thread was in a collective call too.
   [[nodiscard]] int leave(const char* name, int code) noexcept {
     if (!entered_) return code;
     if (comm_.collective_thread.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]

@@ -49,8 +49,8 @@ Bin* Table<Bin>::insert(Pattern pattern) noexcept {
   return last_ = bin;
 }
 
-// Sweeps the empty bins; grows only when more than half the room is really in use. Either way the cost is paid for by the
-// insertions since the last time.
+// Sweeps the empty bins, and grows only if more than half of the table is really in use. Either way the insertions since the last
+// time pay for it.
 template <typename Bin>
 void Table<Bin>::make_room() noexcept {
   last_ = nullptr;
@@ -70,7 +70,7 @@ void Table<Bin>::make_room() noexcept {
       std::free(buckets_);
       buckets_ = larger;
       mask_ = size - 1;
-    }  // else: longer chains, still correct
+    }  // out of memory: longer chains, still correct
   }
   while (Bin* bin = kept) {
     kept = bin->next;

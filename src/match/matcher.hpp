@@ -127,7 +127,7 @@ class Matcher {
     return first;
   }
 
-  /// Whether a posted receive may be waiting for such a message; true also when only a closer look could tell.
+  /// Whether a posted receive may match such a message. A cheap test: true may be wrong, false never is.
   [[nodiscard]] bool awaits(Pattern message) noexcept {
     if (wildcards_posted_) return true;
     const PostedBin* bin = posted_table_.find(message);
@@ -136,7 +136,7 @@ class Matcher {
 
   /// Adds a receive that no unexpected message matched.
   void post(Posted& receive) noexcept { post(receive, *posted_table_.get(receive.pattern)); }
-  /// The same into the bin that `posted_bin` found for its pattern.
+  /// The same, into the bin that `posted_bin` has found for its pattern.
   void post(Posted& receive, PostedBin& bin) noexcept {
     receive.sequence = next_sequence_++;
     receive.bin = &bin;
@@ -161,8 +161,8 @@ class Matcher {
     return bin ? bin->head : nullptr;
   }
 
-  /// The unexpected message of this very key for which `wanted(Arrival&)` is true, left in place; or nullptr. Looks from both ends: what is
-  /// taken back is mostly the newest or the oldest. Cost: at worst one look at each message of the key.
+  /// The unexpected message with exactly this key for which `wanted(Arrival&)` is true, left in place; or nullptr. Searches from both ends, since
+  /// cancelled messages are mostly the newest or the oldest. Cost: at worst one look at each message of the key.
   template <typename Wanted>
   Arrival* find_arrival_if(Pattern key, Wanted&& wanted) noexcept {
     const ArrivalBin* bin = arrivals_.find(key);
@@ -192,7 +192,7 @@ class Matcher {
   }
 
   [[nodiscard]] std::size_t unexpected() const noexcept { return unexpected_; }
-  /// Receives that wait, counted one by one. For tests and reports.
+  /// Counts the posted receives one by one. For tests and reports.
   [[nodiscard]] std::size_t posted() const noexcept;
   [[nodiscard]] Arrival* first_arrival() const noexcept { return all_.front(); }
 

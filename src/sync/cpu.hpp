@@ -1,4 +1,4 @@
-// What the processor offers to code that waits or fights over cache lines.
+// Processor hints for code that spins or contends for cache lines.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Ends a look at a flag in a loop whose looks follow each other without a pause: keeps the processor from having many of them under
-/// way at once, which it would all have to take back when the flag's line changes (a tenth of a message's time).
+/// Fences the loads of a polling loop that has no pause: otherwise the processor has many of them in flight and must squash all of them when the
+/// flag's line changes (a memory-order machine clear, a tenth of a message's time).
 inline void one_look() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_lfence();
 #endif
 }
 
-/// Asks for a line of memory in order to write it soon: the processor takes it from the other cores meanwhile.
+/// Prefetches a line for writing: the processor takes it from other cores meanwhile.
 inline void own_soon(const void* line) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));

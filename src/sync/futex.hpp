@@ -1,4 +1,4 @@
-// Sleeping on a word of shared memory, and the barrier that makes the waker's side free.
+// Sleeping on a word of shared memory, and the barrier that spares the waker a fence.
 #pragma once
 
 #include <linux/futex.h>
@@ -15,15 +15,15 @@ namespace heddle::sync {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-/// Sleeps while `word` is `expected`, at most `nanoseconds` (< 0: for ever). May return for no reason. Works across processes.
+/// Sleeps while `word` is `expected`, at most `nanoseconds` (< 0: for ever). May return spuriously. Works across processes.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, long nanoseconds) noexcept {
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
   syscall(SYS_futex, &word, FUTEX_WAIT, expected, nanoseconds < 0 ? nullptr : &limit, nullptr, 0);
 }
 
-/// The same for a sleeper that only those are to wake whose set of bits meets `bits`, which is not empty. `nanoseconds` >= 0.
+/// The same for a sleeper that only wakers whose bits intersect `bits` shall wake. \pre `bits` is not 0, `nanoseconds` >= 0
 inline void futex_wait_bits(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint32_t bits, long nanoseconds) noexcept {
-  timespec until;  // this form takes a point in time
+  timespec until;  // FUTEX_WAIT_BITSET takes an absolute time
   clock_gettime(CLOCK_MONOTONIC, &until);
   nanoseconds += until.tv_nsec;
   until.tv_sec += nanoseconds / 1'000'000'000;
@@ -35,7 +35,7 @@ inline void futex_wait_bits(std::atomic<std::uint32_t>& word, std::uint32_t expe
 inline void futex_wake(std::atomic<std::uint32_t>& word, int count = INT_MAX) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
-/// Those that listen to one of `bits`; how many they were.
+/// Wakes up to `count` sleepers whose bits intersect `bits`. Returns how many.
 inline long futex_wake_bits(std::atomic<std::uint32_t>& word, std::uint32_t bits, int count) noexcept {
   return syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, count, nullptr, nullptr, bits);
 }

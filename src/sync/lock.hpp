@@ -30,7 +30,7 @@ class Lock {
 
  private:
   [[gnu::noinline]] void lock_slowly() noexcept {
-    // On a core shared with the holder only a yield lets it finish, so spinning is short.
+    // If the holder shares our core, only a yield lets it finish, so spinning is short.
     for (int pauses = 1;; pauses = pauses < 64 ? pauses * 2 : pauses) {
       for (int i = 0; i < pauses; ++i) relax();
       if (try_lock()) return;

@@ -23,7 +23,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would be 
 struct RingControl {
   alignas(cache_line) std::atomic<std::uint64_t> tail;  ///< next line to reserve; written by producers
   alignas(cache_line) std::atomic<std::uint64_t> head;  ///< next line to consume; written by the consumer, read once a lap
-  alignas(cache_line) std::atomic<std::uint32_t> hold;  ///< the consumer asks producers to keep payloads; rarely written
+  alignas(cache_line) std::atomic<std::uint32_t> hold;  ///< set by the consumer: producers shall send no eager payloads; rarely written
 };
 static_assert(sizeof(RingControl) == 3 * cache_line);
 
@@ -62,7 +62,7 @@ class RingProducer {
   };
 
   /// Reserves a record of `n` contiguous lines. The caller fills it (all but the stamp) and must then publish it.
-  /// \param spare lines to leave free behind it, for what must get through while others fill the ring
+  /// \param spare lines to leave free behind it, for records that must get through when the ring is nearly full
   [[nodiscard]] Reservation reserve(std::uint32_t n, std::uint64_t spare = 0) noexcept {
     std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
     for (;;) {
@@ -79,8 +79,8 @@ class RingProducer {
       }
       // Relaxed: the reservation publishes nothing; the stamp does.
       if (control_->tail.compare_exchange_weak(tail, end, std::memory_order_relaxed)) {
-        // The consumer's core has these lines since the last lap. In a stream of small records the exchange above would wait for the
-        // record before to get its line; asked for this early, the lines of several records are on the way at once.
+        // The consumer's core owns these lines since the last lap. In a stream of small records each exchange above would wait for the
+        // previous record's line to arrive; prefetched this early, the lines of several records are in flight at once.
         own_soon(at(end + lines_ahead));
         for (std::uint64_t i = tail; in_thread_sanitizer && i != end; ++i) taken_back_from_another_process(at(i)->stamp);
         if (skip) [[unlikely]]
@@ -90,7 +90,7 @@ class RingProducer {
     }
   }
 
-  /// Asks for the line that the next record will begin in, to be written soon.
+  /// Prefetches for writing the line in which the next record will begin.
   void expect() const noexcept { own_soon(at(control_->tail.load(std::memory_order_relaxed))); }
 
   /// Makes a filled record of `n` lines visible. Release pairs with the acquire in RingConsumer::front.
@@ -123,13 +123,13 @@ class RingConsumer {
   /// True when a record waits. Racy by design for threads that do not hold the ring: a hint to try for the lock.
   [[nodiscard]] bool pending() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
-    // The head may have moved on since: then the line is a producer's again, and what this sees of its payload is at worst a wrong hint.
+    // The head may have moved on: then the line is a producer's again, and its payload is at worst a wrong hint.
     return ring_detail::stamp_is(glance_at(at(head)->stamp), head);
   }
 
   /// True when nothing is in the ring, nor being written to it. \pre this thread is the consumer
   [[nodiscard]] bool is_drained() noexcept {
-    static_cast<void>(front());  // over the lines that were left out at the end of the memory
+    static_cast<void>(front());  // skips the lines left unused at the end of the memory
     return control_->tail.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed);
   }
 

@@ -1,9 +1,9 @@
-// What ThreadSanitizer cannot see: an order between two threads of this process that goes by way of another process.
+// Tells ThreadSanitizer of an order it cannot see: between two threads of this process, by way of another process.
 //
-// It watches one process. When thread A fills shared memory, another process consumes it and says so, and thread B, which has heard
-// that, fills it again, then A's writes come before B's; the sanitizer knows only that both wrote. Code calls the first function
-// where the data leave and the second where the answer is heard. The store that makes them leave comes after the first call, so it
-// is not covered: who uses its place again calls the third. Without the sanitizer all are nothing.
+// The sanitizer watches one process. Thread A fills shared memory, another process consumes it and says so, and thread B, which read that,
+// fills it again: A's writes happen before B's, but the sanitizer sees only two writes. Code calls the first function before it publishes
+// the data and the second after it has read the answer. The publishing store itself comes after the first call and is not covered;
+// whoever reuses its place calls the third. Without the sanitizer all are empty.
 #pragma once
 
 #include <atomic>

@@ -86,7 +86,7 @@ Arena::Extents::iterator Arena::cut(Extents::iterator extent, Address at) {
 
 Arena::Extents::iterator Arena::find_fit(State state, std::size_t bytes, std::size_t alignment, Address& at) {
   const auto& list = by_size_[static_cast<int>(state)];
-  // The smallest ones may fit only if they happen to be aligned: look at a few of them, then at those that must fit.
+  // The smallest candidates fit only if they happen to be aligned: try a few of them, then those that fit in any case.
   const std::size_t sure = alignment > settings_.granule ? bytes + alignment - settings_.granule : bytes;
   int tries = 8;
   for (auto entry = list.lower_bound({bytes, 0}); entry != list.end(); ++entry) {
@@ -111,7 +111,7 @@ bool Arena::commit(Address at, std::size_t bytes) noexcept {
   return result == 0;
 }
 
-/// Of an extent that nobody uses: only its whole pages, its neighbours may use the rest of the others.
+/// Only an unused extent's whole pages: its neighbours may use the rest of the first and last one.
 void Arena::decommit(Address at, std::size_t bytes) noexcept {
   const Address first = round_up(at, page), end = round_down(at + bytes, page);
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, in_child_ ? MADV_DONTNEED : MADV_REMOVE);
@@ -151,7 +151,7 @@ void Arena::trim(std::unique_lock<std::recursive_mutex>& lock) {
     unlist(extent);
     const auto whole = cut(extent, first);
     if (end < first + whole->second.bytes) {
-      // The rest of the last page stays as it is. Its right neighbour is not dirty, or they would be one.
+      // The rest of the last page stays. The right neighbour is not dirty, or the two would have been joined.
       const auto tail = cut(whole, end);
       by_size_[static_cast<int>(State::dirty)].insert({tail->second.bytes, tail->first});
       dirty_ += tail->second.bytes;
@@ -179,7 +179,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, bool* zeroed) no
   auto extent = find_fit(from, bytes, alignment, at);
   if (extent == extents_.end()) extent = find_fit(from = State::clean, bytes, alignment, at);
   if (extent == extents_.end() && dirty_) {
-    // Free, but divided into blocks with pages and blocks without: without any, all neighbours join.
+    // Free, but split into extents with and without pages: once none has pages, all neighbours join.
     const std::size_t keep = std::exchange(settings_.keep, 0);
     trim(lock);
     settings_.keep = keep;
@@ -191,7 +191,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, bool* zeroed) no
   const auto block = cut(extent, at);
   if (at + bytes < block->first + block->second.bytes) {
     const auto rest = cut(block, at + bytes);
-    block->second.state = State::used;  // or the rest would join it again
+    block->second.state = State::used;  // otherwise the rest would join it again
     set_free(rest, from);
   }
   block->second.state = State::used;
@@ -296,7 +296,7 @@ bool Arena::is_consistent() const noexcept {
 /// Copies the blocks in use to the same place relative to `to`; pages that were never touched stay untouched.
 void Arena::copy_used(std::byte* to) noexcept {
   const auto base = reinterpret_cast<Address>(settings_.base);
-  const bool known = settings_.fd >= 0 && inode_of(settings_.fd) == inode_;  // a program may close what it did not open
+  const bool known = settings_.fd >= 0 && inode_of(settings_.fd) == inode_;  // a program may have closed descriptors it did not open
   for (auto extent = extents_.begin(); extent != extents_.end(); ++extent) {
     if (extent->second.state != State::used) continue;
     const std::size_t first = extent->first - base;
@@ -325,7 +325,7 @@ void Arena::before_fork() noexcept {
   mutex_.lock();
   if (!settings_.base || in_child_) return;
   const int error = errno;
-  forking_ = true;  // what is allocated from here on would not be in the copy
+  forking_ = true;  // blocks allocated from here on would be missing in the copy
   snapshot_bytes_ = round_up(top_, page) - reinterpret_cast<Address>(settings_.base);
   if (snapshot_bytes_) {
     snapshot_ = mmap(nullptr, snapshot_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -357,14 +357,14 @@ void Arena::after_fork_in_child() noexcept {
       mmap(settings_.base, snapshot_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     snapshot_ = nullptr;
     for (auto& [at, extent] : extents_)
-      if (extent.state == State::leaving) {  // the thread that gives it back is not here: it stays as it is
+      if (extent.state == State::leaving) {  // the thread that was giving it back does not exist in the child
         extent.state = State::used;
         used_ += extent.bytes;
       }
     forking_ = false;
     errno = error;
   }
-  // Not unlock(): a recursive lock knows its owner, and this thread has another id than the one that locked it.
+  // Not unlock(): a recursive lock checks its owner, and this thread's id is not that of the one that locked it.
   new (&mutex_) std::recursive_mutex;
 }
 

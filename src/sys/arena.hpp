@@ -14,8 +14,8 @@ namespace heddle::sys {
 /// Hands out blocks of a mapped, sparse range of a shared file (a memfd or a file of a tmpfs).
 ///
 /// Use it for message buffers and other large memory. Not for the path of a message: an allocation takes a lock, searches two
-/// trees, and may call the kernel. What it knows of its blocks lies outside the range, so that a program which writes past a
-/// block cannot damage the allocator, and blocks are as aligned as asked.
+/// trees, and may call the kernel. Its bookkeeping lies outside the range, so that a program which writes past a block cannot
+/// damage it, and alignment costs no space.
 ///
 /// Best fit, first among blocks whose pages exist (`dirty`), then among those whose pages do not (`clean`, zero when touched).
 /// Freed neighbours join. Pages of freed blocks are kept up to `keep` bytes, then given back to the system, largest first.
@@ -33,8 +33,8 @@ class Arena {
     std::uint64_t file_offset = 0;  ///< of `base` in it
     std::size_t granule = 64;       ///< blocks are multiples of this, a power of two; the least alignment
     std::size_t keep = std::size_t{64} << 20;
-    /// Makes pages exist when a block is handed out. Needed where touching memory that is not there means SIGBUS and not the
-    /// out-of-memory killer: see `touching_can_fail`. Elsewhere first touch decides on which NUMA node a page lies, as ever.
+    /// Allocates pages when a block is handed out. Needed where touching a missing page raises SIGBUS (see `touching_can_fail`).
+    /// Elsewhere first touch decides on which NUMA node a page lies, as usual.
     bool commit = false;
   };
 
@@ -48,11 +48,11 @@ class Arena {
   void start(const Settings& settings) noexcept;
   [[nodiscard]] bool started() const noexcept { return settings_.base != nullptr; }
 
-  /// A block, or nullptr when the range or the memory is used up. `alignment`: a power of two. `zeroed`: set to whether all its
-  /// bytes are known to be zero (only told when the granule is a page).
+  /// Allocates a block; nullptr when the range or the memory is exhausted. `alignment`: a power of two. `zeroed`: set to whether all
+  /// its bytes are known to be zero (only when the granule is a page).
   void* allocate(std::size_t bytes, std::size_t alignment, bool* zeroed = nullptr) noexcept;
   Release release(void* block) noexcept;
-  /// Shrinks or grows a block where it is. False when there is no room behind it.
+  /// Shrinks or grows a block in place. False when there is no room behind it.
   bool resize(void* block, std::size_t bytes) noexcept;
 
   /// Bytes usable in the block that begins at `block`, 0 when there is none.
@@ -69,8 +69,7 @@ class Arena {
   void after_fork_in_parent() noexcept;
   void after_fork_in_child() noexcept;
 
-  /// Whether a page of the file may be refused at the moment it is touched: its file system has a size limit (/dev/shm), or the
-  /// system does not overcommit.
+  /// Whether touching a page of the file may fail: its file system has a size limit (/dev/shm), or the system does not overcommit.
   static bool touching_can_fail(int fd) noexcept;
 
  private:
@@ -101,8 +100,8 @@ class Arena {
   Extents extents_;                                      ///< all of the range, by address
   std::set<std::pair<std::size_t, Address>> by_size_[2];  ///< the free ones: [dirty], [clean]
   std::size_t used_ = 0, dirty_ = 0;
-  Address top_ = 0;       ///< no block was ever beyond
-  Address dumpable_ = 0;  ///< core files hold the range up to here
+  Address top_ = 0;       ///< end of the highest block so far
+  Address dumpable_ = 0;  ///< core dumps include the range up to here
   bool forking_ = false, in_child_ = false;
   void* snapshot_ = nullptr;
   std::size_t snapshot_bytes_ = 0;

@@ -16,15 +16,15 @@ namespace heddle::sys {
 namespace {
 
 constexpr std::string_view prefix = "HEDDLE_";
-constexpr int most_names = 8;              ///< unknown names that are said; the others are counted
-constexpr std::size_t longest_name = 48;  ///< beyond the prefix; a longer one is near to none
+constexpr int most_names = 8;              ///< unknown names that are listed; further ones are only counted
+constexpr std::size_t longest_name = 48;  ///< beyond the prefix; longer names have no suggestion
 
 /// Variables that are no parameters of the library. Read by log.cpp; set by mpiexec; read by the compiler wrappers; set for tests.
 constexpr std::string_view others[] = {"QUIET", "JOB",  "JOB_ID",         "CC",    "CXX",    "FC",
                                        "RPATH", "MPIF", "WRAPPER_NESTED", "BUILD", "SOURCE"};
 constexpr std::string_view other_prefixes[] = {"TEST_", "CI_", "BENCH_"};
 
-/// What module files, Spack, CMake (HEDDLE_ROOT, HEDDLE_DIR) and people's own scripts say of any installed package.
+/// Variables that module files, Spack, CMake (HEDDLE_ROOT, HEDDLE_DIR) and scripts set for any installed package.
 constexpr std::string_view surroundings[] = {"HOME", "ROOT",    "DIR",    "BASE", "PREFIX",  "PATH", "BIN", "LIB",   "LIBDIR",
                                              "INC",  "INCLUDE", "INCDIR", "MAN",  "VERSION", "SRC",  "TAG", "BRANCH"};
 
@@ -45,7 +45,7 @@ bool has_words(std::string_view whole, std::string_view part) noexcept {
          (whole[more - 1] == '_' && equal_but_for_case(whole.substr(more), part));
 }
 
-/// Letters to insert, remove, change or exchange with their neighbour to make one out of the other.
+/// Edit distance: letters to insert, remove, change or swap with a neighbour.
 unsigned distance(std::string_view a, std::string_view b) noexcept {
   std::uint8_t rows[3][longest_name + 1];
   std::uint8_t *older = rows[0], *old = rows[1], *now = rows[2];
@@ -154,7 +154,7 @@ bool is_known_variable(const char* name, std::size_t length) noexcept {
 const char* nearest_variable(const char* name, std::size_t length) noexcept {
   const std::string_view rest = std::string_view(name, length).substr(std::min(length, prefix.size()));
   if (rest.size() > longest_name) return nullptr;
-  const unsigned near = rest.size() <= 5 ? 1 : rest.size() <= 9 ? 2 : 3;  // two letters more would make SHM out of CMA
+  const unsigned near = rest.size() <= 5 ? 1 : rest.size() <= 9 ? 2 : 3;  // allowing two more letters would take CMA for SHM
   const char* best = nullptr;
   unsigned least = near + 1;
   const auto consider = [&](const char* candidate) {

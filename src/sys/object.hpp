@@ -12,7 +12,7 @@ namespace heddle {
 
 enum class Kind : std::uint32_t {
   freed = 0,
-  comm = 0x48436f6d,  // "HCom", and so on: a freed or foreign object does not look like one by accident
+  comm = 0x48436f6d,  // "HCom" and so on, so that freed or foreign memory does not look like an object by accident
   group = 0x48477270,
   datatype = 0x48547970,
   op = 0x484f7065,
@@ -42,8 +42,8 @@ struct Object {
 
 /// A pool of objects of one type that never gives memory back and reuses slots oldest first (so a stale handle stays detectable for long).
 ///
-/// Use it for objects that users hold by handle. Not for the fast path (one lock per call): requests have
-/// per-VCI caches on top of `grow`. `T` derives from Object, has `static constexpr Kind object_kind` and a default constructor.
+/// Use it for objects that users hold by handle. Not for the fast path (one lock per call): requests have per-VCI caches in front of
+/// it. `T` derives from Object, has `static constexpr Kind object_kind` and a default constructor.
 /// Thread-safe.
 template <typename T>
 class ObjectPool {
@@ -97,7 +97,7 @@ class ObjectPool {
   }
 
  private:
-  // Objects are never moved, so the slot's link lives beside the object and not in it.
+  // Objects never move; the free list's link lies beside the object, not in it.
   struct Slot {
     T object;
     Slot* next = nullptr;

@@ -20,8 +20,8 @@ bool parse_boolean(const char* text, std::int64_t& value) {
   return false;
 }
 
-/// A whole number, with `suffix` also 8K, 8KiB, 8kB. One that 64 bits do not hold becomes the largest or smallest that they do, so
-/// that it is out of range rather than no number.
+/// A whole number, with `suffix` also 8K, 8KiB, 8kB. One beyond 64 bits is clamped, so that it counts as out of range rather than as no
+/// number.
 bool parse_number(const char* text, bool suffix, std::int64_t& value) {
   char* end = nullptr;
   errno = 0;

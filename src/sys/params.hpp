@@ -15,8 +15,8 @@ struct ParamRange {
 };
 
 /// One parameter. Its value comes from the environment variable of the same name, read when the library is loaded.
-/// A value that cannot be parsed, and one that is not among a text's choices, leaves the default; a number out of range becomes
-/// the nearest one within. Either is a mistake that `report_mistakes` (sys/mistakes.hpp) tells the user once the rank is known.
+/// A value that cannot be parsed, or is not among a text's choices, is ignored; a number out of range becomes the nearest one
+/// within. Both are mistakes that `report_mistakes` (sys/mistakes.hpp) reports once the rank is known.
 ///
 /// Declare with HEDDLE_PARAM_*; read `value()` freely from any thread (a plain load). `size` accepts K, M, G suffixes.
 class Param {
@@ -35,12 +35,12 @@ class Param {
   [[nodiscard]] const char* name() const noexcept { return name_; }
   [[nodiscard]] const char* help() const noexcept { return help_; }
   [[nodiscard]] ParamType type() const noexcept { return type_; }
-  [[nodiscard]] bool is_alike() const noexcept { return alike_; }  ///< ranks with different values do not understand each other
+  [[nodiscard]] bool is_alike() const noexcept { return alike_; }  ///< must have the same value on all ranks
   [[nodiscard]] ParamRange range() const noexcept { return range_; }
   [[nodiscard]] const char* const* choices() const noexcept { return choices_; }  ///< nullptr: any text, or a number
   [[nodiscard]] std::size_t choice_count() const noexcept { return choice_count_; }
   [[nodiscard]] Mistake mistake() const noexcept { return mistake_; }
-  [[nodiscard]] const char* refused() const noexcept { return refused_; }  ///< what the environment said, with a mistake
+  [[nodiscard]] const char* refused() const noexcept { return refused_; }  ///< the environment's text, if it was a mistake
   [[nodiscard]] const Param* next() const noexcept { return next_; }
   void set(std::int64_t value) noexcept { value_ = value; }  ///< through MPI_T, before the value is used; within `range`
 

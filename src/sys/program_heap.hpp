@@ -1,4 +1,4 @@
-// What libheddle_heap.so, preloaded, tells the library about the program's heap.
+// What the preloaded libheddle_heap.so tells the library about the program's heap.
 #pragma once
 
 #include <cstddef>

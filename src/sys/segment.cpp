@@ -68,7 +68,7 @@ int create_locked(const char* name) noexcept {
     if (fd < 0) return fd;
     struct stat info;
     if (!flock(fd, LOCK_SH) && !fstat(fd, &info) && info.st_nlink) return fd;
-    close(fd);  // another process took it for an abandoned one in the moment before it was locked
+    close(fd);  // another process removed it as abandoned in the moment before it was locked
   }
 }
 

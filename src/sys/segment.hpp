@@ -1,4 +1,4 @@
-// Shared memory without names: memfd regions that vanish with the last process that holds them.
+// Shared memory without names: memfd regions that vanish with the last process that has them open.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,23 @@ struct Segment {
   std::size_t mapped = 0;    ///< bytes from the region's beginning that `base` maps
 };
 
-/// Makes an anonymous shared file of `size` sparse bytes (mode 0600, close-on-exec): a memfd, or where /proc does not let peers open
-/// it (HEDDLE_SHM_BACKING=file forces this) a file in /dev/shm that `unlink_segment` removes once all have attached. Its maker
-/// holds a lock on it (flock): the name of one that was killed before that is removed by the next call that makes such a file.
+/// Makes an anonymous shared file of `size` sparse bytes (mode 0600, close-on-exec): a memfd, or, where /proc does not let peers open
+/// it (HEDDLE_SHM_BACKING=file forces this), a file in /dev/shm that `unlink_segment` removes once all have attached. Its maker
+/// holds a lock on it (flock), so the next call that makes such a file can remove one whose maker was killed before that.
 /// False: `problem` says why.
 bool create_segment(std::size_t size, const char* job_id, int local_rank, Segment& segment, std::string& problem);
 
-/// What a peer needs to open the segment: a short printable text for the bootstrap.
+/// What a peer needs to open the segment, as a short printable text for the bootstrap (part of the process address).
 std::string segment_card(const Segment& segment);
-/// Opens a peer's segment from its card.
+/// Opens a peer's segment from that text.
 bool open_segment(const std::string& card, Segment& segment, std::string& problem);
-/// Whether this process's segment has a name that is still to be removed.
+/// Whether this process's segment still has a name to remove.
 bool has_name() noexcept;
-/// Removes the name, if there was one: of the own segment, or of a peer's.
+/// Removes the name of this process's or a peer's segment, if it has one.
 void unlink_segment() noexcept;
 void unlink_segment(const std::string& card) noexcept;
 
-/// Size of the segment's file system, bytes; UINT64_MAX when it knows no limit but the machine's memory.
+/// Size of the segment's file system in bytes; UINT64_MAX if the machine's memory is the only limit.
 std::uint64_t room_in_all(const Segment& segment) noexcept;
 
 /// Maps the first `bytes` of the region, read and write.

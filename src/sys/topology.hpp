@@ -32,8 +32,8 @@ class CoreSet {
 /// Cores that the calling thread may be scheduled on (sched_getaffinity: cpusets are part of it). Of any size.
 CoreSet affinity();
 
-/// CPU time per time that the control group allows (2.5: two and a half cores), the least of all enclosing groups;
-/// 0 when there is no limit. cgroup v2 `cpu.max` and v1 `cpu.cfs_quota_us`.
+/// The cores' worth of CPU time that the control group allows (2.5: two and a half cores), the least of all enclosing groups;
+/// 0: no limit. cgroup v2 `cpu.max` and v1 `cpu.cfs_quota_us`.
 /// `groups` and `root` are for tests: normally /proc/self/cgroup and /sys/fs/cgroup.
 double cpu_quota(const std::string& groups = "/proc/self/cgroup", const std::string& root = "/sys/fs/cgroup");
 
@@ -55,8 +55,8 @@ struct NodeShare {
   bool oversubscribed;  ///< more local processes than cores: waiting must give up the core early
 };
 
-/// `told` is Bootstrap::node_cores: what the launcher counted, 0 when it did not. Then the share is estimated: a
-/// process whose mask is smaller than the machine has been bound, and so have its peers, each to as many cores.
+/// `told` is Bootstrap::node_cores, as the launcher counted; 0: it did not. Then the share is estimated: a process whose mask is
+/// smaller than the machine has been bound, and so have its peers, each to as many cores.
 NodeShare share_of_node(const Topology& mine, int online_cores, int local_size, int told);
 
 /// Cores of the machine that are switched on (sysconf), regardless of masks.

@@ -15,7 +15,7 @@
 namespace heddle::tool {
 namespace {
 
-/// The ways to a host with these addresses. Its interfaces are taken to be as fast as ours. False: one of them is none.
+/// The paths to a host with these addresses, whose interfaces are assumed to be as fast as ours. False: not an address.
 bool find_paths(const std::vector<std::string>& to, const wire::Network& network, std::vector<tcp::Path>& paths) {
   tcp::Name name;
   for (const std::string& text : to) {

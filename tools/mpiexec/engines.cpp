@@ -84,7 +84,7 @@ std::optional<int> ranks_of(const App& app, const Options& options) {
   return static_cast<int>(options.hosts.size()) * options.per_host;
 }
 
-/// Variables that are about the place where they are set.
+/// Variables that describe the place where they are set, and so are not passed on.
 bool is_local_matter(std::string_view name) {
   for (const std::string_view start : {"PMI_", "PMIX_", "PRTE_", "SLURM_", "SSH_", "XDG_", "BASH_FUNC", "HEDDLE_JOB"})
     if (name.starts_with(start)) return true;
@@ -95,7 +95,7 @@ bool is_local_matter(std::string_view name) {
 }
 
 Words slurm_command(const std::string& program, const Options& options, std::string& file) {
-  // Unasked, srun takes an interrupt for a question about the state of its tasks.
+  // Without this option srun answers an interrupt with the state of its tasks.
   Words words{program, "--mpi=pmi2", "--kill-on-bad-exit=1", "--quit-on-interrupt"};
   if (!variable("SLURM_STEP_ID").empty())
     words.push_back("--overlap");  // an interactive shell is a step that has the CPUs
@@ -116,7 +116,7 @@ Words slurm_command(const std::string& program, const Options& options, std::str
   if (const long cpus = allocated_cpus(); cpus > 0 && ranks > cpus) words.push_back("--overcommit");
   if (options.label_output) words.push_back("--label");
   words.push_back("--input=" + options.stdin_to);
-  // Unasked, Slurm's own rules hold: it warns where a cluster has no binding at all.
+  // Without a request Slurm's own rules hold: it warns where a cluster has no binding at all.
   if (options.bind == Bind::core) words.push_back("--cpu-bind=cores");
   if (options.bind == Bind::none) words.push_back("--cpu-bind=none");
   const EnvironmentChoice& environment = options.apps.front().environment;
@@ -145,7 +145,7 @@ Words slurm_command(const std::string& program, const Options& options, std::str
 
 Words prte_command(const std::string& program, const Options& options) {
   Words words{program};
-  // Where its own files are on the other hosts, which it does not find by itself when it was moved since it was built.
+  // Where its own files are on the other hosts: it does not find them if it was moved after it was built.
   const std::string prefix = program.substr(0, program.size() - std::min(program.size(), sizeof "/bin/prterun" - 1));
   if (prefix != "/usr" && !prefix.empty()) add(words, {"--prefix", prefix});
   if (geteuid() == 0) words.push_back("--allow-run-as-root");
@@ -161,7 +161,7 @@ Words prte_command(const std::string& program, const Options& options) {
     if (!options.hosts.empty()) add(words, {"--host", host_list(options, true)});
     if (const auto ranks = ranks_of(app, options)) add(words, {"-n", std::to_string(*ranks)});
     if (!app.directory.empty()) add(words, {"--wdir", app.directory});
-    // This engine passes on nothing to other hosts unless it is told so by name.
+    // PRRTE passes only variables that are named to other hosts.
     if (app.environment.base == EnvironmentChoice::Base::all) {
       for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view name(*entry, std::strcspn(*entry, "="));
@@ -229,7 +229,7 @@ EngineChoice take(Engine engine, std::string reason) {
   return choice;
 }
 
-/// As a shell would have to be given it.
+/// Quotes a word for a shell.
 std::string quoted(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}~#`!") == std::string::npos;
   if (plain) return word;
@@ -238,8 +238,8 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-/// `options` with what apps that want the shared heap must have preloaded. Set for the program alone, by `env`, which works alike
-/// through all engines: they and their daemons have no use for it, and PRRTE's would not pass it on.
+/// `options`, with the library that apps with the shared heap preload. Set by `env` for the program alone, which works with all
+/// engines: they and their daemons have no use for it, and PRRTE's would not pass it on.
 Options with_shared_heap(const Options& options) {
   Options result = options;
   std::string last_problem;
@@ -289,7 +289,7 @@ std::vector<std::string> engine_command(const EngineChoice& choice, const Option
                 : choice.engine == Engine::prte ? prte_command(choice.program, options)
                                                 : hydra_command(choice.program, options);
   if (options.timeout > 0) {
-    // With the code that we promise, 124, which none of the engines has.
+    // Ends with the documented code 124, which none of the engines uses.
     const Words limit{"timeout", "--foreground", "--kill-after=10", fmt::format("{}", options.timeout)};
     words.insert(words.begin(), limit.begin(), limit.end());
   }

@@ -18,7 +18,7 @@
 namespace heddle::mpiexec {
 namespace {
 
-constexpr int rounds = 20;  // processes can fork while we look for them; each round catches the children of the last
+constexpr int rounds = 20;  // processes can fork while we scan; each round catches the children of the one before
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -92,7 +92,7 @@ void Guard::set_group(int rank, pid_t group) {
 void Guard::dismiss() {
   if (pipe_ >= 0) {
     const char order = 'q';
-    [[maybe_unused]] const ssize_t sent = write(pipe_, &order, 1);  // it is gone already when this fails
+    [[maybe_unused]] const ssize_t sent = write(pipe_, &order, 1);  // fails if it is gone already
     close(pipe_);
     pipe_ = -1;
   }

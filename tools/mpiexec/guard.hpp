@@ -21,7 +21,7 @@ class Guard {
   /// Makes the process group of `rank` known; 0 once it is no more.
   void set_group(int rank, pid_t group);
 
-  /// Ends the guard and collects it: it has nothing to guard any more.
+  /// Ends and collects the guard process, which is no longer needed.
   void dismiss();
 
  private:

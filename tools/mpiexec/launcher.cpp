@@ -118,7 +118,7 @@ void Launcher::reap() {
 
 void Launcher::on_exit(int rank, int status) {
   Rank& it = ranks_[static_cast<std::size_t>(rank)];
-  // What it said last (abort, finalize) decides how its end is judged.
+  // Its last message (abort, finalize) decides how its end is judged.
   while (it.socket >= 0 && drain_pmi(rank)) {
   }
   it.running = false;
@@ -175,7 +175,7 @@ void Launcher::reply(int rank, std::string_view bytes) {
     else if (errno == EAGAIN)
       break;
     else if (errno != EINTR)
-      return;  // it is gone; its end of stream comes by itself
+      return;  // it is gone; its end of stream will be reported
   }
   if (bytes.empty()) return;
   it.unsent += bytes;
@@ -221,7 +221,7 @@ void Launcher::flush_output() {
       Stream& stream = ranks_[rank].streams[which];
       if (stream.descriptor < 0) continue;
       if (to.gone()) {
-        // As if the rank wrote to that reader itself: its next write fails.
+        // As if the rank wrote to the closed output itself: its next write fails.
         close_stream(ranks_[rank], stream, to);
       } else if (stream.held_back && !to.full()) {
         stream.held_back = false;

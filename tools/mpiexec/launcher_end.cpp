@@ -1,4 +1,4 @@
-// How a job ends: what counts as a failure, what is said about it, and that nothing stays behind.
+// How a job ends: what counts as a failure, how it is reported, and that nothing stays behind.
 #include <errno.h>
 #include <fmt/format.h>
 #include <string.h>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto time_to_leave = 250ms;         // between SIGTERM and SIGKILL when a job fails
-constexpr auto time_after_user_signal = 10s;  // for ranks that clean up on the user's SIGTERM while others are gone
+constexpr auto time_after_user_signal = 10s;  // for ranks that clean up on the user's SIGTERM after others have ended
 constexpr auto time_to_die = 10s;             // after SIGKILL; only a process stuck in the kernel takes longer
 constexpr auto time_for_leftovers = 500ms;    // for a pipeline's last process when all ranks have ended well
 
@@ -63,7 +63,7 @@ void Launcher::judge_death(int rank, int signal, bool dumped) {
           fmt::format("{} was killed by {}{}", name_of(rank), signal_text(signal), dumped ? ", core dumped" : ""));
 }
 
-/// The user wanted it, so nothing is said. Others may be writing a checkpoint: they get time.
+/// The user asked for it, so nothing is reported. Others may be writing a checkpoint: they get time.
 void Launcher::leave_on_request(int code) {
   if (exit_code_ == 0) exit_code_ = code != 0 ? code : 128 + passed_on_signal_;
   if (!kill_at_) kill_at_ = Clock::now() + time_after_user_signal;
@@ -75,8 +75,8 @@ void Launcher::on_abort(int rank, int code, const std::string& message) {
                                                             message.empty() ? "" : ": ", message));
 }
 
-/// Says something while ranks run. A reader that stands still (a pager) must not keep the job from being ended: what it does not take now
-/// waits behind the ranks' labelled lines, at the latest until the end.
+/// Prints a message while ranks run. A stalled reader (a pager) must not keep the job from ending: what it does not take now is queued behind
+/// the ranks' labelled lines, at the latest until the end.
 void Launcher::tell(const std::string& text) {
   error_.add("mpiexec: " + text + "\n");
   error_.write_some();
@@ -128,7 +128,7 @@ void Launcher::on_timeout() {
           fmt::format("the job ran longer than {} s (--timeout), {} still running", options_.timeout, list_running()));
 }
 
-/// "rank 0, 4-7 and 12 are" is what a person wants to see of 1000 ranks.
+/// Abbreviates lists of ranks: "rank 0, 4-7 and 12 are".
 std::string Launcher::list_running() const {
   sys::CoreSet running;  // a set of small numbers that can print itself
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
@@ -136,8 +136,7 @@ std::string Launcher::list_running() const {
   return fmt::format("{} {}", running.count() == 1 ? "rank" : "ranks", running.text());
 }
 
-/// Nobody is left to pass signals on to. What remains, handing on output, lasts as long as its reader likes, and whoever loses patience with
-/// that one may interrupt us.
+/// Nobody is left to pass signals on to. What remains is passing on output, for as long as its reader takes; the user may interrupt that.
 void Launcher::stop_listening_to_signals() {
   signalfd_siginfo late;
   while (read(signals_, &late, sizeof late) > 0) {
@@ -148,7 +147,7 @@ void Launcher::stop_listening_to_signals() {
   sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
-/// All ranks have been collected. Ends what they have started and left, then shows what is left of their output.
+/// All ranks have been collected. Ends the processes they left behind, then prints the rest of their output.
 void Launcher::clean_up() {
   if (guard_) guard_->dismiss();
   const auto start = Clock::now();
@@ -162,7 +161,7 @@ void Launcher::clean_up() {
     if (pid > 0) continue;
     if (pid < 0 && errno == ECHILD) break;
     const auto waited = Clock::now() - start;
-    if (waited > grace * 2 + 5s) break;  // again only what is stuck in the kernel
+    if (waited > grace * 2 + 5s) break;  // again, only a process stuck in the kernel
     if (waited >= grace * 2) {
       signal_children(SIGKILL, -1);
     } else if (waited >= grace && !asked) {
@@ -191,8 +190,8 @@ void Launcher::clean_up() {
   remove_names();
 }
 
-/// Ranks that did not share the job's memory have named theirs (sys/segment.cpp), for the moments in which their peers open it.
-/// Whoever is killed in those moments leaves the name to us.
+/// Ranks that do not share the job's memory give theirs a name while their peers open it (sys/segment.cpp). If they are killed meanwhile,
+/// the launcher removes it.
 void Launcher::remove_names() const {
   if (exit_code_ == 0) return;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)

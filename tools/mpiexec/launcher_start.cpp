@@ -71,7 +71,7 @@ Launcher::~Launcher() {
 
 int Launcher::run() {
   if (!find_programs()) return exit_code_;
-  prctl(PR_SET_CHILD_SUBREAPER, 1);  // whatever the ranks leave behind becomes ours to end
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // subreaper: whatever the ranks leave behind becomes our child
   raise_descriptor_limit();
   choose_cores();
   warn_about_threads();
@@ -89,7 +89,7 @@ int Launcher::run() {
   return exit_code_;
 }
 
-/// A program started with closed standard streams would find our sockets there.
+/// Opens missing standard streams: otherwise our sockets would get their numbers.
 void Launcher::keep_standard_descriptors_open() {
   for (int number = 0; number < 3; ++number)
     if (fcntl(number, F_GETFD) < 0 && errno == EBADF) open("/dev/null", number == 0 ? O_RDONLY : O_WRONLY);
@@ -104,7 +104,7 @@ void Launcher::take_over_signals() {
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT})
     sigaddset(&mask, number);
   signals_ = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-  sigaddset(&mask, SIGPIPE);  // a reader that leaves is an error code, not our death
+  sigaddset(&mask, SIGPIPE);  // a closed reader is an error code, not our death
   sigaddset(&mask, SIGTTOU);
   sigprocmask(SIG_BLOCK, &mask, &settings_.signal_mask);
 }
@@ -181,14 +181,14 @@ bool Launcher::wants_memory_in_dev_shm() const {
 
 /// Shared by the ranks of the job, found by inheritance, gone with the last of them: see Bootstrap::job_fd. It never has a
 /// name, so nothing is left whoever is killed when. Without it the ranks find each other by way of the bootstrap.
-/// What ranks inherit gets high numbers: scripts between us and the program use the low ones (`exec 3>file`).
+/// Inherited descriptors get high numbers: scripts between us and the program use low ones (`exec 3>file`).
 void Launcher::create_job_memory() {
   if (!wants_memory_in_dev_shm()) job_memory_ = memfd_create(("heddle-" + job_id_.substr(0, 12)).c_str(), MFD_CLOEXEC);
   if (job_memory_ < 0) job_memory_ = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   const int lowest = static_cast<int>(std::min<rlim_t>(settings_.descriptors.rlim_cur / 2, 500));
   const int high = job_memory_ < 0 ? -1 : fcntl(job_memory_, F_DUPFD_CLOEXEC, lowest);
   if (high >= 0) close(std::exchange(job_memory_, high));
-  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);  // holds the place of the ranks' connections
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);  // reserves the number of the ranks' connections
   rank_socket_ = fcntl(nothing, F_DUPFD_CLOEXEC, std::max(job_memory_ + 1, lowest));
   close(nothing);
   struct stat info;

@@ -227,7 +227,7 @@ std::string preload_shared_heap(std::vector<std::string>& environment) {
     if (!std::filesystem::exists(path, error)) continue;
     if (path.find_first_of(": ") != std::string::npos)
       return fmt::format("HEDDLE_SHARED_HEAP has no effect: LD_PRELOAD takes no path with a space or a colon: {}", path);
-    // First in line: what it does not serve it passes on to the next.
+    // First in the list: it passes small blocks on to the next malloc.
     if (preload != nullptr)
       preload->insert(std::string_view("LD_PRELOAD=").size(), path + ":");
     else

@@ -15,7 +15,7 @@ namespace heddle::mpiexec {
 
 /// What all ranks have in common.
 struct SpawnSettings {
-  sigset_t signal_mask;  ///< the launcher's as it was started, which the ranks get back
+  sigset_t signal_mask;  ///< as the launcher was started with, restored for the ranks
   rlimit descriptors;    ///< likewise
   pid_t launcher;
 };

@@ -20,7 +20,7 @@ class Backend {
   virtual bool start(Bootstrap& job, std::string& error) = 0;
   virtual bool put(std::string_view key, std::string_view value, std::string& error) = 0;
   virtual bool fence(std::string& error) = 0;
-  /// Where values live as long as the job, there is nothing to wait for.
+  /// Nothing to wait for where values live as long as the job.
   virtual bool await_fetches(std::string&) { return true; }
   virtual bool get(int rank, std::string_view key, std::optional<std::string>& value, std::string& error) = 0;
   virtual bool publish(std::string_view service, std::string_view port, std::string& error) = 0;
@@ -32,11 +32,10 @@ class Backend {
   virtual bool launcher_gone() noexcept = 0;
 };
 
-/// What an abort with `code` is to be for a launcher: exit codes have 8 bits, and a failure must not become a success by that.
+/// The exit code of an abort with `code`: exit codes have 8 bits, and truncation must not turn a failure into a success.
 inline int exit_code_of(int code) noexcept { return (code & 0xff) != 0 ? code & 0xff : 1; }
 
-/// Says to stderr who aborts, and waits a moment: launchers kill a job at once and pass on what its processes wrote only
-/// until then.
+/// Prints who aborts, and waits a moment: launchers kill a job at once and drop output that has not reached them by then.
 void announce_abort(int rank, int code, std::string_view message) noexcept;
 
 /// Environment `PMI_FD`, `PMI_RANK`, `PMI_SIZE`: a connection inherited from the launcher that speaks PMI-1

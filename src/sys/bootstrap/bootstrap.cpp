@@ -76,7 +76,7 @@ bool find_unreachable_launcher(std::string& error) {
   return false;
 }
 
-/// A PMI connection that is really there: the variable is inherited by programs that a rank starts, the socket is not.
+/// Whether the PMI connection really exists: programs that a rank starts inherit the variable, but not the socket.
 bool has_pmi_connection() {
   struct stat info;
   const int fd = number("PMI_FD", -1);
@@ -193,8 +193,7 @@ bool finalize(Leaving leaving, std::string& error) {
 void abort(int code, std::string_view message) {
   Backend* current = backend.load(std::memory_order_acquire);
   if (current == nullptr) current = make_singleton().release();
-  // What the program printed last is what its user needs now. Not fflush(nullptr): a thread that waits for input holds
-  // the lock of stdin.
+  // The user needs the program's last output now. Not fflush(nullptr): a thread that waits for input holds stdin's lock.
   std::fflush(stdout);
   current->abort(code, message);
   _exit(exit_code_of(code));

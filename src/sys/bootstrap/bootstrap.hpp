@@ -74,9 +74,8 @@ bool has_launcher() noexcept;
 /// A barrier over all processes of the job; makes every earlier `put` visible.
 [[nodiscard]] bool fence(std::string& error);
 
-/// Waits until all processes of the job are here, where a process that leaves takes what it put along (PMIx): after
-/// that nobody needs what they fetched before. Elsewhere it does nothing. Nothing may have been put since the last
-/// fence.
+/// Where a leaving process takes the values it put with it (PMIx): waits until all processes have called this, which they do once
+/// they have fetched what they need. Elsewhere it does nothing. Nothing may have been put since the last fence.
 [[nodiscard]] bool await_fetches(std::string& error);
 
 /// What process `rank` has put under `key`; empty when it has put nothing. False only when the launcher failed.
@@ -92,12 +91,11 @@ bool has_launcher() noexcept;
 /// back.
 enum class Leaving { for_now, for_good };
 
-/// Tells the launcher that this process leaves in order; from then on its exit is no error. Not collective. `for_now`
-/// puts it off until the process exits where a launcher does not take a process back as it was; there `_exit` is an
-/// error meanwhile.
+/// Tells the launcher that this process leaves in order; from then on its exit is no error. Not collective. `for_now` postpones
+/// that to the process's exit under launchers that cannot readmit a process; there `_exit` is an error meanwhile.
 [[nodiscard]] bool finalize(Leaving leaving, std::string& error);
 
-/// For `abort`, when this process has said on stderr itself why.
+/// Passed to `abort` when this process has already printed the reason.
 inline constexpr std::string_view said_already = "because of the fatal error above";
 
 /// Ends the whole job with exit code `code`; `message` (may be empty, one line) is shown with the rank. Never returns.

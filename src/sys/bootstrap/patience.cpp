@@ -14,7 +14,7 @@ HEDDLE_PARAM_INT(start_timeout, "HEDDLE_START_TIMEOUT", 0, 0, 100'000'000,
                  "seconds that MPI_Init waits for the job's other ranks before it ends the job; 0: for ever, and after a minute a notice says so");
 
 constexpr long long notice_after = 60;
-constexpr long long silent_longer = 2;  ///< seconds: who does not speak lets the others do it
+constexpr long long silent_longer = 2;  ///< seconds longer for ranks that do not report, so that those that do are first
 
 }  // namespace
 

@@ -6,15 +6,15 @@
 
 namespace heddle::sys::bootstrap {
 
-/// Whether this rank is one of those that say that they wait in a fence: the first, and one of another host, for the first may be beyond
-/// a cable that is cut.
+/// Whether this rank reports that it waits in a fence: the first rank does, and one of another host, since the first may be behind a
+/// broken cable.
 inline bool speaks_in_fences(const Bootstrap& job) noexcept { return job.rank == 0 || (job.rank == job.size / 2 && !job.is_local(0)); }
 
-/// One wait of MPI_Init for the other ranks of the job (a fence). A rank that comes late is no fault: a big job takes its time, and a program may
-/// compute for an hour before MPI_Init. But one whose host has lost its cable never comes, and not every launcher notices that. So after a minute
-/// one rank says for whom it waits, and HEDDLE_START_TIMEOUT, where it is set, ends the wait.
+/// One wait of MPI_Init for the other ranks of the job (a fence). A late rank is no fault: a large job starts slowly, and a program may compute for
+/// an hour before MPI_Init. But a rank whose host is cut off never comes, and not every launcher notices that. So after a minute one rank
+/// reports the wait, and HEDDLE_START_TIMEOUT, if set, ends it.
 ///
-/// Counts seconds in which this process ran, not those of a clock: a job that was stopped and goes on has lost none.
+/// Counts seconds in which this process ran, not those of a clock: a job that was stopped and continued has lost none.
 class Patience {
  public:
   /// \param speaks see speaks_in_fences
@@ -22,10 +22,10 @@ class Patience {
   Patience(int rank, int size, bool speaks, long long limit = configured_limit()) noexcept
       : rank_(rank), size_(size), speaks_(speaks), limit_(limit) {}
 
-  /// Another second was waited in vain. False: it was the last one, and `error` is for the user.
+  /// Counts another second without an answer. False: the limit is reached, and `error` is for the user.
   [[nodiscard]] bool wait_on(std::string& error);
 
-  /// Waits until there is something to be read from `fd`. False as `wait_on`.
+  /// Waits until `fd` is readable. False as `wait_on`.
   [[nodiscard]] bool await_input(int fd, std::string& error);
 
  private:

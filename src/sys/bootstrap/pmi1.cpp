@@ -184,7 +184,7 @@ bool Pmi1::start_under_own_launcher(Bootstrap& job, std::string& error) {
   speaks_ = speaks_in_fences(job);
   const int memory = number("fd", -1);
   if (memory >= 0) {
-    // Without it this process would look for its peers elsewhere than they do.
+    // Without it this process would look for its peers in another place than they do.
     if (!is_what_the_launcher_opened(fields, "mem", memory)) {
       error = "descriptor " + std::to_string(memory) +
               ", the memory that the ranks of this job share, has been closed "

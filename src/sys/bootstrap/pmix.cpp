@@ -52,7 +52,7 @@ pmix_info_t flag(const char* key) {
   return info;
 }
 
-/// An answer that may come later than anybody waits for it: shared by the one who waits and the library's callback.
+/// An answer that may arrive after the wait has ended: shared by the waiter and the library's callback.
 struct Answer {
   std::mutex lock;
   std::condition_variable here;
@@ -110,7 +110,7 @@ class Pmix final : public Backend {
   bool launcher_gone() noexcept override { return gone_.load(std::memory_order_relaxed); }
 
  private:
-  /// Says what failed and how, in the library's words and ours.
+  /// Describes what failed, in the library's words and ours.
   bool failed(const char* what, pmix_status_t status, std::string& error) const;
   std::optional<unsigned> number(std::uint32_t rank, const char* key);
   /// A fence over all processes, without the values.
@@ -171,8 +171,8 @@ std::optional<unsigned> Pmix::number(std::uint32_t rank, const char* key) {
   }
 }
 
-/// A program that a rank starts inherits all that a PMIx server asks for, is taken for the rank, and waits in a fence that nobody else comes to.
-/// So a rank leaves a mark in its environment. False in a program that finds another's.
+/// A program that a rank starts inherits everything a PMIx server asks for, would be taken for the rank, and would wait in a fence that nobody
+/// else enters. So a rank leaves a mark in its environment. False in a program that finds another process's mark.
 bool mark_process(std::string& error) {
   constexpr const char* name = "PMIX_HEDDLE_PROCESS";
   const char *job = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK"), *found = getenv(name);
@@ -325,7 +325,7 @@ bool Pmix::get(int rank, std::string_view key, std::optional<std::string>& value
     const std::string name = key_prefix + std::to_string(fence);
     std::optional<std::string> puts;
     pmix_status_t status = ask(whose, name, puts);
-    // It is there. Slurm's server yet denies it now and then, when several ranks of its node ask at once.
+    // The value exists, but Slurm's server sometimes denies it when several ranks of its node ask at once.
     for (int again = 0; status == PMIX_ERR_NOT_FOUND && again < get_retries; ++again) {
       usleep(1000);
       status = ask(whose, name, puts);

@@ -102,7 +102,7 @@ bool load_pmix(PmixLibrary& library, std::string& error) {
          find(library.unpublish, "PMIx_Unpublish") &&
          find(library.register_event_handler, "PMIx_Register_event_handler") &&
          find(library.error_string, "PMIx_Error_string") &&
-         find(library.init, "PMIx_Init");  // last: it says that all are there
+         find(library.init, "PMIx_Init");  // stored last: non-null means that all the others are set
 }
 
 }  // namespace heddle::sys::bootstrap

@@ -18,9 +18,9 @@ namespace {
 
 HEDDLE_PARAM_SIZE(receive_size, "HEDDLE_NET_BUFFER", 256 << 10, 4096, 1 << 30, "bytes of each of the four buffers in which a VCI receives from the network");
 
-constexpr int shared_buffers = 4;   ///< that many messages share
-constexpr int single_buffers = 64;  ///< where each message needs its own
-/// What ofi_rxm registers for its own buffers to send from, 1024 of 16 KiB, when the first message leaves; and as much to receive in.
+constexpr int shared_buffers = 4;   ///< each shared by many messages
+constexpr int single_buffers = 64;  ///< if each message needs its own
+/// What ofi_rxm registers for its send buffers with the first message: 1024 of 16 KiB; as much again to receive.
 constexpr std::size_t send_pool_bytes = std::size_t{20} << 20;
 
 fi_info* chosen = nullptr;
@@ -47,7 +47,7 @@ bool open_fabric(fi_info* info, std::string& problem) {
   const Library* library = load(problem);
   if (!library) return false;
   chosen = info;
-  // Asked for again, because providers name the weakest rule that they follow and take the stronger one that they were given.
+  // Asked for again: providers report the weakest rule they follow, but keep a stronger one that was requested.
   chosen->domain_attr->threading = FI_THREAD_DOMAIN;
   const KeptSignals kept;
   if (const int code = library->fabric(chosen->fabric_attr, &fabric, nullptr)) {
@@ -78,7 +78,7 @@ bool Context::may_lock(std::size_t bytes) noexcept {
   wire::Registration trial;
   const bool may = register_memory(memory, bytes, wire::Use::send, trial);
   deregister(trial);
-  munmap(memory, bytes);  // a provider that remembers registrations forgets this one at the next
+  munmap(memory, bytes);  // a provider's registration cache drops this one at the next registration
   return may;
 }
 
@@ -126,14 +126,14 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   if ((code = fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV))) return fail("binding the completion queue", code, problem);
   multi_ = info_->caps & FI_MULTI_RECV && !fi_setopt(&endpoint_->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &largest, sizeof largest);
   if ((code = fi_enable(endpoint_))) return fail("enabling the endpoint", code, problem);
-  // Where ofi_rxm gets no memory to send from it says "try again", for ever.
+  // If ofi_rxm cannot get its send buffers it answers "try again" for ever.
   if (!may_lock(send_pool_bytes)) return fail("memory to send from", FI_ENOMEM, problem);
 
   char name[512];
   std::size_t length = sizeof name;
   if ((code = fi_getname(&endpoint_->fid, name, &length))) return fail("asking for the endpoint's address", code, problem);
   name_.assign(name, length);
-  if (!std::strstr(info_->fabric_attr->prov_name, "verbs")) watch_own(name_);  // whose ports are not TCP's, though they look so
+  if (!std::strstr(info_->fabric_attr->prov_name, "verbs")) watch_own(name_);  // whose ports look like TCP's but are not
   return post_all(problem);
 }
 
@@ -269,7 +269,7 @@ void Context::deregister(wire::Registration& registration) noexcept {
 }
 
 bool Context::has_left(wire::Address address) const noexcept {
-  // libfabric says nothing of it: who sends to a process that has gone is told to try again, for ever. But a host says that nobody listens.
+  // libfabric does not tell: a send to a process that is gone is told to try again, for ever. But its host says that nobody listens.
   const char* const provider = info_->fabric_attr->prov_name;
   if (std::strcmp(provider, "tcp;ofi_rxm") && std::strcmp(provider, "tcp") && std::strncmp(provider, "net", 3) && std::strcmp(provider, "sockets"))
     return false;

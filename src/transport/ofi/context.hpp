@@ -1,4 +1,4 @@
-// One VCI's own piece of the network: a domain, an endpoint, a completion queue, and the buffers posted there.
+// One VCI's part of the network over libfabric: a domain, an endpoint, a completion queue, and the buffers posted there.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -25,7 +25,7 @@ void close_fabric() noexcept;
 
 /// Not thread-safe: whoever calls holds the VCI. Since each has a domain of its own, libfabric's locks are off.
 ///
-/// Received messages lie in buffers that many of them share where the provider can do that (FI_MULTI_RECV), else in one each.
+/// Received messages lie in buffers that they share if the provider can do that (FI_MULTI_RECV), else in one each.
 class Context final : public wire::Context {
  public:
   Context() = default;
@@ -51,7 +51,7 @@ class Context final : public wire::Context {
     std::size_t bytes = 0;
     bool posted = false;
   };
-  /// Whether the kernel lets the network have so much more memory. Really tried, where there is a limit: some processes are exempt from it.
+  /// Whether the kernel lets the network lock so much more memory. If there is a limit it is tried: some processes are exempt.
   bool may_lock(std::size_t bytes) noexcept;
   bool post(Receive& buffer) noexcept;
   bool post_all(std::string& problem);

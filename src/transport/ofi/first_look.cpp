@@ -83,7 +83,7 @@ bool write_slot(void** slot, void* value) noexcept {
   const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   void* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(slot) & ~(page_bytes - 1));
   if (!writable && mprotect(page, page_bytes, PROT_READ | PROT_WRITE)) return false;
-  // Relaxed: other threads that call the library now take either function, and both do what they want.
+  // Relaxed: threads that call the library meanwhile use either function, and both work.
   std::atomic_ref<void*>(*slot).store(value, std::memory_order_relaxed);
   if (!writable) mprotect(page, page_bytes, PROT_READ);
   return true;
@@ -96,7 +96,7 @@ FirstLook::FirstLook(void* handle) noexcept {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map) return;
   void** slot = find_slot(*map, "fopen");
-  // Only what was bound already: what the slot of a library that binds late holds is no address of fopen.
+  // Only slots already bound: before that, a lazily binding library's slot does not hold the address of fopen.
   if (!slot || *slot != dlsym(RTLD_DEFAULT, "fopen")) return;
   std::memcpy(&real_fopen, slot, sizeof real_fopen);
   void* ours;

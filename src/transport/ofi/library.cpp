@@ -47,7 +47,7 @@ void prefer_rxm_buffer(std::size_t bytes) noexcept {
   char text[24];
   std::snprintf(text, sizeof text, "%zu", bytes);
   setenv("FI_OFI_RXM_BUFFER_SIZE", text, 0);   // the user's own wins
-  setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);  // fewer of the larger ones: 8 MiB in each VCI
+  setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);  // fewer, because they are larger: 8 MiB in each VCI
 }
 
 const Library* load(std::string& problem) {
@@ -58,8 +58,8 @@ const Library* load(std::string& problem) {
   if (has_infiniband()) {
     // One set of buffers to receive in for each VCI, not for each connection.
     setenv("FI_OFI_RXM_USE_SRX", "1", 0);
-    // ofi_rxm makes the device's completion queues long enough for so many peers that each have all their sends under way. Its default, 1024,
-    // is more than some devices can make (soft-RoCE: 32767 entries in all); a queue that is full only holds up further sends.
+    // ofi_rxm makes the completion queues long enough for this many peers with all their sends in flight. Its default, 1024, is more than some
+    // devices can make (soft-RoCE: 32767 entries in all); a full queue only delays further sends.
     setenv("FI_UNIVERSE_SIZE", "64", 0);
   }
   const KeptSignals kept;
@@ -79,7 +79,7 @@ const Library* load(std::string& problem) {
   }
   {
     const FirstLook cheap(handle);
-    fi_info* none = nullptr;  // the first call has the library look around; a version it cannot have ends it there
+    fi_info* none = nullptr;  // the first call makes the library scan the machine; an impossible version number ends that early
     library->getinfo(FI_VERSION(1000, 0), nullptr, nullptr, 0, nullptr, &none);
   }
   link_map* map = nullptr;

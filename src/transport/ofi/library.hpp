@@ -10,8 +10,8 @@
 namespace heddle::ofi {
 
 /// The functions of libfabric that are symbols; all others are reached through the objects that these make.
-/// Structures are allocated by the library (`fi_dupinfo(nullptr)`), so that one with longer structures than the headers
-/// we were built with (2.x) works as well.
+/// The library allocates its structures (`fi_dupinfo(nullptr)`), so that a version with longer ones than our headers' (2.x) works
+/// too.
 struct Library {
   decltype(&::fi_getinfo) getinfo = nullptr;
   decltype(&::fi_freeinfo) freeinfo = nullptr;
@@ -22,9 +22,9 @@ struct Library {
   std::string path;  ///< of the file that was loaded
 };
 
-/// Keeps the program's signal handlers while it lives: at its end, those that changed are what they were. The libraries of some adapters
-/// (PSM2, PSM3), which libfabric loads with or without one, take SIGINT, SIGTERM, SIGSEGV and others for handlers that print a
-/// backtrace and call `exit`. Ctrl-C then no longer reached a program's own handler, and a SIGTERM inside MPI hung in our exit handlers.
+/// Restores the program's signal handlers at its end. The libraries of some adapters (PSM2, PSM3), which libfabric loads even without such an
+/// adapter, replace the handlers of SIGINT, SIGTERM, SIGSEGV and others by ones that print a backtrace and call `exit`. Ctrl-C then no
+/// longer reached a program's own handler, and a SIGTERM inside MPI hung in our exit handlers.
 class KeptSignals {
  public:
   KeptSignals() noexcept;
@@ -36,8 +36,8 @@ class KeptSignals {
   struct sigaction before_[_NSIG];
 };
 
-/// What ofi_rxm copies through its own buffers, rather than by a protocol of its own on top of ours, when nothing else is said.
-/// Takes effect if called before `load`.
+/// Sets the default for the largest message that ofi_rxm copies through its own buffers, instead of using a protocol of its own on top of
+/// ours. Call before `load`.
 void prefer_rxm_buffer(std::size_t bytes) noexcept;
 
 /// Loads libfabric (parameter HEDDLE_OFI_LIBRARY) on the first call; nullptr with a text for the user when it is not there.

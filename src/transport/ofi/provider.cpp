@@ -17,7 +17,7 @@ HEDDLE_PARAM_TEXT(provider_name, "HEDDLE_OFI_PROVIDER", "",
                   "the libfabric provider for messages between nodes (tcp;ofi_rxm, verbs;ofi_rxm, udp;ofi_rxd, sockets, …); "
                   "empty: the best one found, and sockets of the library's own where that would be one over TCP or UDP");
 
-/// Best first: fabrics of their own, then TCP. `shm` and what is built on it are never taken: the library has its own.
+/// Best first: dedicated fabrics, then TCP. `shm` and what builds on it are never taken: the library has its own.
 constexpr const char* preferred[] = {"cxi", "opx", "psm3", "psm2", "efa", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp",
                                      "net;ofi_rxm", "udp;ofi_rxd", "sockets"};
 constexpr int unknown_rank = 100;
@@ -70,7 +70,7 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
 
   fi_info* list = nullptr;
   int code = -FI_ENODATA;
-  // Without remote reads a provider still carries messages; large ones are then sent in pieces.
+  // A provider without remote reads still carries messages; large ones are then sent in pieces.
   for (const std::uint64_t caps : {FI_MSG | FI_RMA | FI_MULTI_RECV, FI_MSG | FI_RMA, FI_MSG | FI_MULTI_RECV, FI_MSG}) {
     fi_info* hints = make_hints(*library, provider_name.text());
     if (!hints) return problem = "no memory", false;
@@ -102,7 +102,7 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
     else if (const char* reason = refusal(*wanted, one_host, seen.interface, bytes)) seen.verdict = reason;
     else if (wanted->any && is_private_bridge(seen.interface)) seen.verdict = "a bridge inside this host";
     else {
-      // Provider before address: the first of the best provider wins, IPv4 before IPv6; on one host the loopback first.
+      // Compares providers before addresses: of the best provider the first address wins, IPv4 before IPv6; on one host the loopback first.
       score = (unknown_rank - rank_of(seen.provider.c_str())) * 10L + (bytes.size() == 4 ? 1 : 0) +
               (wanted->any && one_host && is_loopback(bytes) ? 2 : 0) + 1;
       seen.verdict = "works";

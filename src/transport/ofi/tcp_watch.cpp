@@ -20,7 +20,7 @@
 namespace heddle::ofi {
 namespace {
 
-/// An address and a port; IPv4 as the IPv6 address that stands for it.
+/// An address and a port; IPv4 as a mapped IPv6 address.
 struct Place {
   std::array<unsigned char, 16> address{};
   std::uint16_t port = 0;
@@ -28,7 +28,7 @@ struct Place {
 };
 
 std::mutex places_mutex;
-// Guarded by places_mutex; never destroyed, for the helper thread may outlive static destructors.
+// Guarded by places_mutex; never destroyed, because the helper thread may outlive static destructors.
 std::set<Place>& own = *new std::set<Place>;
 std::map<Place, std::uint32_t>& peers = *new std::map<Place, std::uint32_t>;
 
@@ -70,8 +70,7 @@ bool rank_at(const Place& remote, std::uint32_t& rank) noexcept {
   return found;
 }
 
-/// Whether `fd` is a connection between endpoints of ours and of a peer: the end that was connected to has the
-/// endpoint's own port.
+/// Whether `fd` connects an endpoint of ours with one of a peer: the accepting end has the endpoint's own port.
 bool is_watched(int fd, Place& remote, std::uint32_t& rank) noexcept {
   sockaddr_storage here{}, there{};
   socklen_t here_size = sizeof here, there_size = sizeof there;
@@ -89,7 +88,7 @@ void ask_when_silent(int fd, int seconds) noexcept {
   int on = 0;
   socklen_t size = sizeof on;
   if (getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &size) || on) return;
-  const int every = std::max(seconds / 4, 1), most = 127;  // the kernel's own end of patience comes later than ours
+  const int every = std::max(seconds / 4, 1), most = 127;  // longer than our own limit, so that the kernel does not give up first
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &every, sizeof every);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &most, sizeof most);

@@ -1,4 +1,4 @@
-// Memory of this process that its node's other processes map too: a large message is copied straight from it.
+// Memory of this process that other processes of the node can map, so that large messages are copied straight from it.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,11 @@
 
 namespace heddle::shm {
 
-/// A block of at least `bytes`, aligned to `alignment` (a power of two): in this process's region of shared memory, or, where
-/// that is used up or could not be mapped, ordinary memory. nullptr when memory is out. Thread-safe. Takes a lock.
-/// A forked child has its own copy, as of any memory.
+/// Allocates a block of at least `bytes`, aligned to `alignment` (a power of two), in this process's region of shared memory, or in ordinary
+/// memory if that is full or could not be mapped. nullptr when memory is out. Thread-safe; takes a lock. A forked child has its own copy.
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Gives a block of `allocate` back. False and a text when it is none. Thread-safe.
+/// Frees a block of `allocate`. False and a text if it is none. Thread-safe.
 bool deallocate(void* block, std::string& problem) noexcept;
 
 /// Whether blocks in the region are in use.

@@ -1,4 +1,4 @@
-// What one process's region of shared memory looks like to the others on its node.
+// The layout of a process's region of shared memory, as the other processes of its node see it.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace heddle::shm {
 
 /// How the owner of a region sleeps and how others wake it.
 struct Doorbell {
-  /// Bit v: a thread that a message for VCI v must wake is asleep or about to be. Read by every sender after publishing, so it has a
-  /// line to itself that rarely changes.
+  /// Bit v: a thread that a message for VCI v must wake is asleep, or about to be. Every sender reads it after publishing, so it has its own,
+  /// rarely written line.
   alignas(sync::cache_line) std::atomic<std::uint64_t> asleep;
   alignas(sync::cache_line) std::atomic<std::uint32_t> bell;  ///< futex word, counts rings
-  // For threads that sleep in a system call which the network ends as well (doorbell.hpp). Written by the owner, but `unreachable`.
+  // For threads that sleep in a system call which the network also ends (doorbell.hpp). Written by the owner, except `unreachable`.
   std::atomic<std::uint64_t> at_network;        ///< bit v: one that listens to VCI v
   std::atomic<std::uint32_t> sentinel_at_network;  ///< 1: the sentinel, which listens to all
-  std::atomic<std::uint32_t> unreachable;       ///< a neighbour cannot reach their sockets: all sleep on the futex word
+  std::atomic<std::uint32_t> unreachable;       ///< some neighbour cannot reach their sockets: all sleep on the futex word instead
   std::atomic<std::uint64_t> name_space;        ///< of the network, in which sockets have their names
   std::atomic<std::uint64_t> sockets[65];       ///< names, five letters: by VCI, and the sentinel's
 };
@@ -31,9 +31,9 @@ inline constexpr unsigned sentinel_bell = 64;  ///< the sentinel's place among t
 /// Where a process is in its life, as others need to know it.
 enum class Stage : std::uint32_t {
   running,
-  finishing,  ///< in MPI_Finalize: it answers, and asks for nothing more
-  paused,     ///< its last session has ended before MPI_Init: it answers nobody until the next one, or MPI_Init
-  away,       ///< after MPI_Finalize: it answers nobody, unless it starts a session again
+  finishing,  ///< in MPI_Finalize: answers, but sends no more requests
+  paused,     ///< its last session ended without MPI_Init: answers nobody until the next session or MPI_Init
+  away,       ///< after MPI_Finalize: answers nobody, unless it opens a session again
 };
 
 /// The first page of a region.
@@ -45,21 +45,21 @@ struct RegionHeader {
   std::uint32_t ring_lines;          ///< of each of its rings, a power of two
   std::uint32_t takes_messages;      ///< 0: its owner has HEDDLE_SHM=0
   std::int32_t pid;
-  std::uint64_t probe_address;       ///< of a private copy of `probe_value`, to find out whether CMA works
+  std::uint64_t probe_address;       ///< address of a private copy of `probe_value`, by which peers find out whether CMA works
   std::uint64_t probe_value;
   std::int32_t heap_fd;              ///< the owner's descriptor of its program heap's memfd, -1 without one
-  std::uint64_t heap_inode;          ///< of that file, to know that the descriptor is still it
+  std::uint64_t heap_inode;          ///< identifies that file: the descriptor number may have been reused
   std::uint64_t heap_bytes;
-  std::atomic<std::uint32_t> attached;  ///< other processes that hold the region open, while it has a name
-  std::atomic<std::uint32_t> said;      ///< of the node's first rank: bits of NodeNotice, for all ranks of the node
+  std::atomic<std::uint32_t> attached;  ///< how many other processes have the region open, while it has a name
+  std::atomic<std::uint32_t> said;      ///< in the node's first rank: NodeNotice bits already printed on this node
   std::atomic<Stage> stage;             ///< of the owner
   Doorbell doorbell;
 };
 static_assert(sizeof(RegionHeader) <= 4096);
 
-/// A large message that both ends move: sender and receiver claim pieces from one counter. Lives in the sender's region.
+/// A large message that both ends copy: sender and receiver claim pieces from one counter. Lives in the sender's region.
 struct SharedCopy {
-  /// Bytes handed out, and above them a stamp that changes with every message: a receiver that looks late sees that it is over.
+  /// Bytes claimed so far, and above them a stamp that changes with every message, so that a late receiver sees that this one is over.
   alignas(sync::cache_line) std::atomic<std::uint64_t> claimed;
   static constexpr int stamp_at = 48;
   static constexpr std::uint64_t bytes_mask = (std::uint64_t{1} << stamp_at) - 1;
@@ -68,7 +68,7 @@ struct SharedCopy {
 inline constexpr std::size_t copies_per_vci = 64;
 inline constexpr std::size_t max_vcis = 1024;  ///< of one process: the pool's and, later, the endpoints'
 
-// Everything is sparse: a page exists once a VCI uses it.
+// All of it is sparse: a page exists once a VCI uses it.
 inline constexpr std::uint64_t vci_stride = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t vci_offset = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t collective_offset = std::uint64_t{1} << 16;  ///< up to vci_offset: coll/node_slots.hpp

@@ -51,7 +51,7 @@ std::mutex attach_mutex;
 std::vector<int> local_ranks;
 ProcessIndex own_process = 0;
 int job_fd = -1;
-bool card_put = false;          ///< peers find this process's region by the bootstrap
+bool card_put = false;          ///< the region has a name in /dev/shm, published through the bootstrap
 std::uint64_t probe_value = 0;  ///< what peers try to read by CMA
 void (*tell_ring_size)(std::uint32_t lines) noexcept = nullptr;
 std::vector<int> early_fds;     ///< by local index: peers' named files, opened before the names went; empty without names
@@ -72,7 +72,7 @@ int local_index(ProcessIndex process) noexcept {
   return -1;
 }
 
-/// With a job file nobody waits at start; the peer may still be on its way to MPI_Init. Acquire pairs with `start`.
+/// With a job file nobody waits at start, so the peer may not have reached MPI_Init yet. Acquire pairs with `start`.
 void await_ready(const RegionHeader& peer, ProcessIndex process) noexcept {
   std::uint32_t value;
   for (unsigned polls = 0; (value = peer.ready.load(std::memory_order_acquire)) != RegionHeader::magic_value; ++polls) {
@@ -91,8 +91,8 @@ sys::Segment region_in_job(int local) noexcept {
   return peer;
 }
 
-/// With HEDDLE_SHM=0 all come to the fence before the network, and who has it otherwise never does where there is a job file. So everybody
-/// is asked before it.
+/// With HEDDLE_SHM=0 every rank enters a fence before the network starts; with a job file and without the variable none does. So all ranks'
+/// settings are compared before the fence.
 bool agree_on_none(std::string& problem) {
   for (std::size_t i = 0; i < local_ranks.size(); ++i) {
     sys::Segment peer = region_in_job(static_cast<int>(i));
@@ -107,15 +107,15 @@ bool agree_on_none(std::string& problem) {
   return true;
 }
 
-/// Maps as much heap as the address space limits allow: all of it, or a fraction.
+/// Maps as much of the heap as the address-space limit allows.
 bool map_own(std::string& problem) {
   for (std::uint64_t size = region_size; size > heap_offset; size /= 4)
     if (sys::map_segment(region, size, problem)) return true;
   return sys::map_segment(region, ring_area(), problem);
 }
 
-/// Where shared memory has a size limit (/dev/shm of a container): rings that take at most half of it, of the same size on all
-/// ranks, and the pages of all VCIs from the start, so that nothing that comes later can take them.
+/// Where shared memory is limited (a container's /dev/shm): makes rings that take at most half of it, of one size on all ranks, and allocates all
+/// VCIs' pages at once, so that nothing else can take them later.
 bool fit_rings(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) {
   std::uint64_t bytes = ring_bytes();
   const std::uint64_t all = sys::room_in_all(region);
@@ -140,8 +140,8 @@ bool fit_rings(const sys::Bootstrap& job, unsigned& vcis, std::string& problem) 
   return true;
 }
 
-/// With names in /dev/shm: opens the files of all peers, so that each name can go as soon as its last peer has it. Afterwards a
-/// `kill -9` of everybody leaves nothing.
+/// With names in /dev/shm: opens all peers' files, so that the last peer to open one can remove its name. Afterwards a `kill -9` of everybody
+/// leaves nothing behind.
 bool open_named_files(std::string& problem) {
   early_fds.assign(local_ranks.size(), -1);
   for (std::size_t i = 0; i < local_ranks.size(); ++i) {
@@ -151,7 +151,7 @@ bool open_named_files(std::string& problem) {
     if (!sys::bootstrap::get(local_ranks[i], "shm", card, problem)) return false;
     if (!card || !sys::open_segment(*card, peer, problem) || !sys::map_segment(peer, sizeof(RegionHeader), problem)) return false;
     auto* head = reinterpret_cast<RegionHeader*>(peer.base);
-    // Acquire and release: whoever counts to the end knows that all others have opened it.
+    // Acquire and release: whoever counts last knows that all others have opened it.
     if (head->attached.fetch_add(1, std::memory_order_acq_rel) + 2 == local_ranks.size()) sys::unlink_segment(*card);
     sys::unmap_segment(peer);
     early_fds[i] = peer.fd;
@@ -159,7 +159,7 @@ bool open_named_files(std::string& problem) {
   return true;
 }
 
-/// Our mpiexec preloads the heap, whichever launcher it hands the job to; called directly, no launcher knows of it.
+/// Our mpiexec preloads the heap, whichever launcher starts the job; launchers called directly do not.
 void tell_to_preload() noexcept {
   std::string path = "libheddle_heap.so";
   Dl_info own;
@@ -205,7 +205,7 @@ bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::
   pages = new (std::nothrow) std::atomic<Page*>[page_count]();
   job_fd = job.job_fd;
   if (job_fd >= 0) {
-    // Everyone computes the same size, so whoever comes first may set it.
+    // All compute the same size, so the first may set it.
     const auto total = static_cast<off_t>(region_size * static_cast<std::uint64_t>(job.local_size));
     if (ftruncate(job_fd, total)) {
       problem = std::string("sizing the job's shared memory: ") + std::strerror(errno);
@@ -280,7 +280,7 @@ void stop() noexcept {
     if (fd >= 0) close(fd);
   early_fds.clear();
   sys::unlink_segment();
-  if (!heap_in_use()) sys::unmap_segment(region);  // what runs at exit after us may still use its memory
+  if (!heap_in_use()) sys::unmap_segment(region);  // exit handlers that run after ours may still use its memory
   if (region.fd >= 0 && region.fd != job_fd) close(region.fd);
   region = {};
   header = nullptr;
@@ -332,7 +332,7 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
 }
 
 Peer::~Peer() {
-  // The lanes above share the ports of the first ones.
+  // Higher lanes share the ports of the first ones.
   for (unsigned lane = 0; lane < lanes && lane < vcis; ++lane) delete ports_[lane].load(std::memory_order_relaxed);
 }
 
@@ -340,7 +340,7 @@ Port* Peer::open_port(unsigned lane) noexcept {
   std::lock_guard lock(attach_mutex);
   if (Port* known = port(lane)) return known;
   const unsigned vci = lane % vcis;
-  // Lanes that share a VCI share its port: one head cache.
+  // Lanes that share a VCI share its port, and so its head cache.
   for (unsigned other = vci; other < lanes; other += vcis)
     if (Port* known = port(other)) {
       ports_[lane].store(known, std::memory_order_release);
@@ -353,7 +353,7 @@ Port* Peer::open_port(unsigned lane) noexcept {
                process, lines / 16);
   Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}, vci};
   if (!made) sys::fatal("no memory for the port to rank %u", process);
-  ports_[vci].store(made, std::memory_order_release);  // the one that the destructor finds
+  ports_[vci].store(made, std::memory_order_release);  // the destructor unmaps this one
   ports_[lane].store(made, std::memory_order_release);
   return made;
 }
@@ -383,7 +383,7 @@ void Peer::unmap() noexcept {
   if (process != own_process) sys::unmap_segment(region);
 }
 
-/// Opens the peer's memfd through its process id; where that is hidden, or means another process (PID namespaces), nullptr.
+/// Opens the peer's memfd by its process id. nullptr if that is hidden, or names another process (PID namespaces).
 std::byte* Peer::program_heap() noexcept {
   if (std::byte* base = program_heap_.load(std::memory_order_acquire)) return base;
   if (program_heap_failed_.load(std::memory_order_relaxed)) return nullptr;
@@ -439,7 +439,7 @@ bool first_to_say(NodeNotice what) noexcept {
   };
   if (local_ranks.empty() || static_cast<ProcessIndex>(local_ranks.front()) == own_process) return claim(region.base);
   std::string problem;
-  if (job_fd >= 0) {  // without waiting for the first rank, which may come to MPI_Init much later
+  if (job_fd >= 0) {  // without waiting for the first rank, which may reach MPI_Init much later
     sys::Segment first;
     first.fd = job_fd;
     if (!sys::commit(first, 0, sizeof(RegionHeader)) || !sys::map_segment(first, sizeof(RegionHeader), problem)) return true;
@@ -458,7 +458,7 @@ bool commit_vci(unsigned vci) noexcept {
 
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept {
   const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - region.base);
-  // Memory right below the region is at a distance that wraps, and so would the sum with its length.
+  // For memory just below the region the offset wraps, and so would its sum with the length.
   if (distance >= heap_offset && distance < region.mapped && bytes <= region.mapped - distance) return distance;
   const auto place = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - own_program_heap.base);
   return place < own_program_heap.bytes && bytes <= own_program_heap.bytes - place ? region_size + place : 0;

@@ -18,7 +18,7 @@ namespace heddle::shm {
 
 inline constexpr unsigned lanes = 64;  ///< context ids choose among these; each process maps them to the VCIs it has
 
-/// A ring of a peer as this process sees it. A line of its own: its head cache is written by all sending threads.
+/// A peer's ring as this process sees it. On its own cache line, because all sending threads write its head cache.
 struct alignas(sync::cache_line) Port {
   sync::RingProducer ring;
   unsigned vci;  ///< the peer's
@@ -35,30 +35,30 @@ class Peer {
   Doorbell* doorbell = nullptr;
   sys::Segment region;
 
-  /// The ring behind which `lane`'s VCI sits. Null until `open_port`. Acquire pairs with open_port's release.
+  /// The ring of `lane`'s VCI. Null until `open_port`. Acquire pairs with open_port's release.
   [[nodiscard]] Port* port(unsigned lane) const noexcept { return ports_[lane].load(std::memory_order_acquire); }
   /// Makes the ring's pages exist and the port usable. Ends the job when memory is out.
   Port* open_port(unsigned lane) noexcept;
 
-  /// Whether this process may read and write the peer's memory (CMA); really tried, once.
+  /// Whether this process may read and write the peer's memory (CMA); found out by trying, once.
   [[nodiscard]] bool cma_works() noexcept {
     const auto known = cma_.load(std::memory_order_relaxed);
     return known ? known == 1 : probe_cma();
   }
 
-  /// Where byte `offset` of the peer's region, or from region_size on of its program heap, is mapped here; maps it on first use.
-  /// nullptr when that fails.
+  /// The local address of byte `offset` of the peer's region (from region_size on: of its program heap); maps it on first use. nullptr if that
+  /// fails.
   std::byte* heap_address(std::uint64_t offset) noexcept;
 
-  /// Acquire pairs with `say`: what the peer has sent before is in the rings.
+  /// Acquire pairs with `say`: everything the peer sent before is in the rings.
   [[nodiscard]] Stage stage() const noexcept {
     return reinterpret_cast<const RegionHeader*>(region.base)->stage.load(std::memory_order_acquire);
   }
 
-  /// Ends the mappings. Nothing of the peer is used after it.
+  /// Unmaps the peer's memory. The peer must not be used afterwards.
   void unmap() noexcept;
 
-  /// Wakes the peer if a thread sleeps that serves this VCI of it. Called after publishing; one load when nobody does.
+  /// Wakes the peer if a thread of it that serves this VCI sleeps. Called after publishing; one load if none does.
   void ring_doorbell(unsigned vci) noexcept {
     if (doorbell->asleep.load(std::memory_order_relaxed) >> vci & 1) [[unlikely]] ring_slowly(vci);
   }
@@ -75,17 +75,17 @@ class Peer {
   std::atomic<bool> program_heap_failed_{false};
 };
 
-/// False with HEDDLE_SHM=0: messages to other processes of the node go through the network too.
+/// False with HEDDLE_SHM=0: messages within the node go through the network too.
 bool enabled() noexcept;
-/// For the user: `other`, of this node, has it otherwise. What it sends comes where this process does not look, and the reverse.
+/// Text for the user: `other`, of this node, has the opposite setting, so neither would see the other's messages.
 std::string disagreement_with(ProcessIndex other);
 
-/// Makes this process's region known to its node. Collective over the job only where the launcher offers no job file, and over the
-/// node with HEDDLE_SHM=0, which all of its processes must have then.
+/// Makes this process's region known to its node. Collective over the job only if the launcher offers no job file, and over the node with
+/// HEDDLE_SHM=0, which all its processes must then have.
 /// \param vcis lowered where shared memory is too small for that many rings.
 /// \param on_ring_size called with the number of lines of this process's rings, and of a peer's before the first use of them.
 bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t lines) noexcept, std::string& problem);
-/// Whether `start` published something that peers need; `meet` follows the fence.
+/// Whether `start` has published something that peers need; then a fence and `meet` follow.
 bool needs_fence() noexcept;
 bool meet(const sys::Bootstrap& job, std::string& problem);
 void stop() noexcept;
@@ -104,26 +104,26 @@ inline Peer* find(ProcessIndex process) noexcept {
   detail::Page* page = detail::pages[process >> detail::page_bits].load(std::memory_order_acquire);
   return page ? page[process & (detail::page_size - 1)].load(std::memory_order_acquire) : nullptr;
 }
-/// Attaches to a process of this node, waiting for it to come up. nullptr and a text when there is no path to it. Ends the job when
-/// that process has HEDDLE_SHM=0.
+/// Attaches to a process of this node, waiting until it has started. nullptr and a text if there is no path to it. Ends the job if that process
+/// has HEDDLE_SHM=0.
 Peer* attach(ProcessIndex process, std::string& problem) noexcept;
 
 /// This process's own region and doorbell.
 extern sys::Segment region;
 extern RegionHeader* header;
 
-/// Tells the node at which stage this process is, and wakes those that may wait for it. A full fence: what is looked at afterwards is not older.
+/// Publishes this process's stage and wakes those that may wait for it. A full fence: later loads are not reordered before it.
 void say(Stage stage) noexcept;
 
-/// What the ranks of a node say once between them.
+/// Notices that are printed once for each node.
 enum class NodeNotice : std::uint32_t { no_cma = 1 };
-/// True for the first rank of the node that asks for this notice (or when the ranks cannot be asked).
+/// True for the first rank of the node that asks to print this notice (or if they cannot agree).
 bool first_to_say(NodeNotice what) noexcept;
 
-/// Makes the pages of an own VCI exist. False when memory is out.
+/// Allocates the pages of one of this process's VCIs. False when memory is out.
 bool commit_vci(unsigned vci) noexcept;
 
-/// What `Peer::heap_address` of a peer takes, when [address, address+bytes) lies in this process's shared memory, else 0.
+/// The offset for a peer's `Peer::heap_address` if [address, address+bytes) lies in this process's shared memory, else 0.
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept;
 
 /// Copies between this process and a peer by CMA. False when the kernel refuses.
