@@ -102,8 +102,9 @@ int prepare(Comm& comm, CommState& state) noexcept {
   for (int r = 0; r < comm.size; ++r) {
     const ProcessIndex process = comm.address(r).process;
     state.members[r] = {nullptr, nullptr};
-    if (process == runtime.self) continue;
-    if (!is_local(process)) return -1;
+    const Route way = processes.route(process);
+    if (way == Route::self) continue;
+    if (way == Route::network) return -1;
     std::string problem;
     state.members[r].peer = shm::attach(process, problem);
     if (!state.members[r].peer) return -1;

@@ -20,6 +20,8 @@
 #include "sys/log.hpp"
 #include "sys/mistakes.hpp"
 #include "sys/params.hpp"
+#include "transport/process.hpp"
+#include "transport/shm/node.hpp"
 #include "vci/park/sleepers.hpp"
 
 namespace heddle {
@@ -53,6 +55,7 @@ void stop_at_exit() noexcept {
     return;
   }
   proto::stop_communication();
+  processes.clear();
   communicating = 0;
 }
 
@@ -84,6 +87,18 @@ void end_job_at_early_exit() noexcept {
 /// Handlers run in reverse: the one that a library registers as it is loaded, before the program begins, comes after those of the program and
 /// the destructors of its global objects, either of which may finalize. (Loaded later, it comes before those that were there already.)
 [[gnu::constructor]] void watch_for_early_exit() noexcept { std::atexit(end_job_at_early_exit); }
+
+/// What the job is called in process names: FNV-1a of its id.
+std::uint32_t number_of(const sys::Bootstrap& job) noexcept {
+  std::uint32_t number = 0x811c9dc5u;
+  for (const char c : job.job_id) number = (number ^ static_cast<unsigned char>(c)) * 0x01000193u;
+  return number;
+}
+
+Place locate(std::uint32_t rank) noexcept {
+  const bool neighbor = job().is_local(static_cast<int>(rank));
+  return {rank == runtime.self ? Route::self : neighbor && shm::enabled() ? Route::node : Route::network, neighbor};
+}
 
 /// `locks` is only written where it changes: the library's own thread, which goes on between sessions, reads it.
 void provide(int level) noexcept {
@@ -117,7 +132,12 @@ int start_locked() noexcept {
   }
   report_mistakes_of_job(job);
   if (!communicating) {
-    if (!proto::start_communication(job, text)) return error(MPI_ERR_OTHER, "%s", text.c_str());
+    if (processes.add_job(number_of(job), static_cast<std::uint32_t>(job.size), locate) == ProcessTable::unknown)
+      return error(MPI_ERR_NO_MEM, "no memory for the table of %d processes", job.size);
+    if (!proto::start_communication(job, text)) {
+      processes.clear();
+      return error(MPI_ERR_OTHER, "%s", text.c_str());
+    }
     communicating = getpid();
     [[maybe_unused]] static const int registered = std::atexit(stop_at_exit) | on_exit(note_exit, reinterpret_cast<void*>(std::intptr_t{getpid()}));
   } else {

@@ -32,11 +32,8 @@ namespace heddle::shm {
 
 sys::Segment region;
 RegionHeader* header = nullptr;
-std::atomic<detail::Page*>* detail::pages = nullptr;
 
 namespace {
-
-using detail::Page, detail::page_bits, detail::pages, detail::page_size;
 
 constexpr std::int64_t smallest_ring = 16 << 10;
 
@@ -46,7 +43,6 @@ HEDDLE_PARAM_BOOL(shared_heap, "HEDDLE_SHARED_HEAP", 0,
                   "the program's large blocks (malloc) in memory that the ranks of a node share: mpiexec preloads libheddle_heap.so");
 HEDDLE_PARAM_BOOL(use_cma, "HEDDLE_CMA", 1, "copy large messages straight between address spaces where the kernel allows it");
 
-std::uint32_t page_count = 0;
 std::mutex attach_mutex;
 std::vector<int> local_ranks;
 ProcessIndex own_process = 0;
@@ -201,8 +197,6 @@ std::string disagreement_with(ProcessIndex other) {
 bool start(const sys::Bootstrap& job, unsigned& vcis, void (*on_ring_size)(std::uint32_t) noexcept, std::string& problem) {
   local_ranks = job.local_ranks();
   own_process = static_cast<ProcessIndex>(job.rank);
-  page_count = (static_cast<std::uint32_t>(job.size) + page_size - 1) >> page_bits;
-  pages = new (std::nothrow) std::atomic<Page*>[page_count]();
   job_fd = job.job_fd;
   if (job_fd >= 0) {
     // All compute the same size, so the first may set it.
@@ -249,33 +243,19 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
   return true;
 }
 
-namespace {
-template <typename Visit>
-void for_each_peer(Visit&& visit) noexcept {
-  for (std::uint32_t p = 0; p < page_count; ++p) {
-    Page* page = pages[p].load(std::memory_order_acquire);  // as in find
-    for (unsigned i = 0; page && i < page_size; ++i)
-      if (Peer* peer = page[i].load(std::memory_order_acquire)) visit(*peer);
-  }
-}
-}  // namespace
-
 void say(Stage stage) noexcept {
   header->stage.store(stage, std::memory_order_release);  // pairs with Peer::stage
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for_each_peer([](Peer& peer) { peer.ring_doorbell(0); });
+  processes.for_each_node_peer([](NodePeer& peer) { static_cast<Peer&>(peer).ring_doorbell(0); });
 }
 
 void stop() noexcept {
-  for_each_peer([](Peer& peer) {
+  processes.for_each_node_peer([](NodePeer& known) {
+    auto& peer = static_cast<Peer&>(known);
     peer.unmap();
     if (peer.region.fd >= 0 && peer.region.fd != job_fd && peer.region.fd != region.fd) close(peer.region.fd);
     delete &peer;
   });
-  for (std::uint32_t p = 0; p < page_count; ++p) delete[] pages[p].load(std::memory_order_relaxed);
-  delete[] pages;
-  pages = nullptr;
-  page_count = 0;
   for (const int fd : early_fds)
     if (fd >= 0) close(fd);
   early_fds.clear();
@@ -325,9 +305,7 @@ Peer* attach(ProcessIndex process, std::string& problem) noexcept {
   check_reach(*peer->doorbell, header->doorbell);
   tell_ring_size(head->ring_lines);
 
-  auto& page = pages[process >> page_bits];
-  if (!page.load(std::memory_order_relaxed)) page.store(new Page[page_size](), std::memory_order_release);
-  page.load(std::memory_order_relaxed)[process & (page_size - 1)].store(peer, std::memory_order_release);
+  processes.set(process, *peer);
   return peer;
 }
 

@@ -8,6 +8,7 @@
 #include "sync/record_ring.hpp"
 #include "sys/segment.hpp"
 #include "transport/address.hpp"
+#include "transport/process.hpp"
 #include "transport/shm/layout.hpp"
 
 namespace heddle::sys {
@@ -25,7 +26,7 @@ struct alignas(sync::cache_line) Port {
 };
 
 /// Another process of this node (or this one), attached on first use, kept until the job ends.
-class Peer {
+class Peer : public NodePeer {
  public:
   ~Peer();
 
@@ -90,20 +91,8 @@ bool needs_fence() noexcept;
 bool meet(const sys::Bootstrap& job, std::string& problem);
 void stop() noexcept;
 
-namespace detail {
-// Two levels, so that memory grows with the peers talked to and not with the job.
-inline constexpr unsigned page_bits = 9;
-inline constexpr unsigned page_size = 1U << page_bits;
-using Page = std::atomic<Peer*>;
-extern std::atomic<Page*>* pages;
-}  // namespace detail
-
-/// The attached peer, or nullptr when it was not attached yet or is on another node. One dependent load per level.
-inline Peer* find(ProcessIndex process) noexcept {
-  // Acquire pairs with attach's release stores.
-  detail::Page* page = detail::pages[process >> detail::page_bits].load(std::memory_order_acquire);
-  return page ? page[process & (detail::page_size - 1)].load(std::memory_order_acquire) : nullptr;
-}
+/// The attached peer, or nullptr when it was not attached yet or is on another node.
+inline Peer* find(ProcessIndex process) noexcept { return static_cast<Peer*>(processes.node_peer(process)); }
 /// Attaches to a process of this node, waiting until it has started. nullptr and a text if there is no path to it. Ends the job if that process
 /// has HEDDLE_SHM=0.
 Peer* attach(ProcessIndex process, std::string& problem) noexcept;
