@@ -1,4 +1,5 @@
-// MPI_Reduce_scatter_block and MPI_Reduce_scatter.
+// MPI_Reduce_scatter_block and MPI_Reduce_scatter: halving of ranges for short vectors, block by block for long ones, and an allreduce for
+// operations that do not commute.
 #include "coll/partial.hpp"
 #include "sys/params.hpp"
 
