@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 CTEST_FLAGS ?=
 
-.PHONY: help all packages configure demo check bench install clean format asan-check tsan-check
+.PHONY: help all packages configure demo tests check bench install clean format asan-check tsan-check
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,8 +21,10 @@ configure: packages
 demo: all        ## the halo exchange of apps/stencil2d, in every mode
 	@apps/stencil2d/demo.sh build
 
-check: all       ## every test
+tests: all       ## the test programs, without running them
 	@cmake --build --preset release -j $(JOBS) --target tests
+
+check: tests     ## every test
 	@ctest --test-dir build -j $(JOBS) --output-on-failure $(CTEST_FLAGS)
 
 asan-check: packages   ## unit, MPI and socket tests under AddressSanitizer and UBSan
