@@ -1,6 +1,7 @@
 // ranks: 2 3
 // timeout: 60
 // env: HEDDLE_SPIN_US=10000000
+// binary: own (its instructions are counted)
 // Barriers and 8-byte allreduces among ranks of a node, MPI_THREAD_MULTIPLE: no lock, no allocation, no system call,
 // also not for making sure that no other thread is in a collective of the communicator. Two ranks need no atomic
 // read-modify-write, more ranks one sequentially consistent store each, which this processor makes an exchange.

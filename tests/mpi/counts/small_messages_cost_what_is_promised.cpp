@@ -1,6 +1,7 @@
 // ranks: 2
 // timeout: 60
 // env: HEDDLE_VCIS=4
+// binary: own (its instructions are counted)
 // What an 8-byte message between two processes costs under MPI_THREAD_MULTIPLE, counted instruction by instruction: the
 // sender takes no lock, makes one atomic read-modify-write, no allocation and no system call; the receiver takes at
 // most one lock for a receive and one for a poll that finds work, and allocates nothing; a completed request is seen

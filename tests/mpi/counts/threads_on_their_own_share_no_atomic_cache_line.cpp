@@ -2,6 +2,7 @@
 // threads: 2
 // timeout: 60
 // env: HEDDLE_VCIS=4
+// binary: own (its instructions are counted)
 // Two threads with a communicator each, or an endpoint each: no cache line is the object of an atomic read-modify-write
 // of both, neither in messages to oneself nor in messages between processes nor in allreduces. What they share they
 // only read, so the one cannot slow the other down. The addresses are taken from the instructions as they are executed.

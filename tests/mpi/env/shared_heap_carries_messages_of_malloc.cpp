@@ -2,6 +2,7 @@
 // env: HEDDLE_SHARED_HEAP=1
 // launcher: own (it loads the heap)
 // timeout: 120
+// binary: own (run with the heap preloaded, and by the tests of launching)
 // With HEDDLE_SHARED_HEAP=1: messages from malloc'd, new'd, calloc'd and realloc'd buffers, made before MPI_Init and after, arrive
 // intact; the buffers really are shared; realloc keeps contents in both directions over the size from which blocks are shared.
 #include <dlfcn.h>

@@ -2,6 +2,7 @@
 // timeout: 60
 // env: HEDDLE_SPIN_US=0 HEDDLE_SHM=0
 // endpoints: none (it is about the end of a process)
+// binary: own (its global object would be in every program of the folder)
 // Programs leave MPI_Finalize, and messages before it, to the destructor of a global object. For one that was there before MPI_Init it comes
 // after the exit handlers that MPI_Init registers, under a launcher that is not ours too; and after what a thread keeps (thread_local), with
 // which nothing may be done any more where a thread sleeps.
