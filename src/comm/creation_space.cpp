@@ -1,6 +1,8 @@
 // Ids and message spaces for making communicators.
 #include "comm/create.hpp"
 
+#include "transport/process.hpp"
+
 namespace heddle {
 namespace {
 
@@ -13,10 +15,15 @@ std::uint64_t hash(const char* text, std::uint64_t seed) noexcept {
   return h ^ h >> 29;
 }
 
-/// Of the members in their order.
+/// Of the members in their order, by the names that all of them know.
 std::uint64_t hash(const Group& group) noexcept {
   std::uint64_t h = static_cast<std::uint64_t>(group.size);
-  for (int r = 0; r < group.size; ++r) h = (h ^ group.member(r)) * 0x9e3779b97f4a7c15u + (h >> 31);
+  const auto mix = [&h](std::uint64_t value) { h = (h ^ value) * 0x9e3779b97f4a7c15u + (h >> 31); };
+  for (int r = 0; r < group.size; ++r) {
+    const ProcessName name = processes.name_of(group.process(r));
+    mix(std::uint64_t{name.job} << 32 | name.rank);
+    if (group.endpoints) mix(group.endpoints->id[r]);
+  }
   return h;
 }
 

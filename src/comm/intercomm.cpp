@@ -13,6 +13,7 @@
 #include "core/hints.hpp"
 #include "proto/p2p.hpp"
 #include "sys/error.hpp"
+#include "transport/process.hpp"
 
 namespace heddle {
 namespace {
@@ -56,21 +57,26 @@ int share(Comm& local, int leader, int leader_code, Bytes& payload) noexcept {
   return coll::bcast(payload.data.get(), head.size, bytes(), leader, local);
 }
 
-/// What a group looks like in a message: its head and, unless it is strided, its table. Process numbers are the job's.
+/// What a group looks like in a message: its head and, unless it is strided within a job, the names of its processes.
 struct GroupHead {
-  std::int64_t first, stride;
+  ProcessName first;
+  std::int64_t stride;
   ContextId offer;
   int size;
   bool tabled, endpoints;
 };
 
 int pack_group(const Group& group, ContextId offer, Bytes& out) noexcept {
-  const GroupHead head{group.first, group.stride, offer, group.size, group.table != nullptr, group.endpoints != nullptr};
+  const ProcessName first = processes.name_of(group.process(0)), last = processes.name_of(group.process(group.size - 1));
+  const GroupHead head{first, group.stride, offer, group.size, !group.strided() || first.job != last.job, group.endpoints != nullptr};
   const auto n = static_cast<std::size_t>(group.size);
-  const std::size_t table = head.tabled ? n * sizeof(ProcessIndex) : 0, ids = head.endpoints ? n * sizeof(std::uint32_t) : 0;
+  const std::size_t table = head.tabled ? n * sizeof(ProcessName) : 0, ids = head.endpoints ? n * sizeof(std::uint32_t) : 0;
   if (!out.resize(static_cast<std::int64_t>(sizeof head + table + ids))) return out_of_memory();
   std::memcpy(out.data.get(), &head, sizeof head);
-  if (table) std::memcpy(out.data.get() + sizeof head, group.table.get(), table);
+  for (int r = 0; table && r < group.size; ++r) {
+    const ProcessName name = processes.name_of(group.process(r));
+    std::memcpy(out.data.get() + sizeof head + static_cast<std::size_t>(r) * sizeof name, &name, sizeof name);
+  }
   if (ids) std::memcpy(out.data.get() + sizeof head + table, group.endpoints->id.get(), ids);
   return MPI_SUCCESS;
 }
@@ -79,30 +85,39 @@ int unpack_group(const Bytes& in, ContextId* offer, Group** out) noexcept {
   GroupHead head;
   std::memcpy(&head, in.data.get(), sizeof head);
   *offer = head.offer;
-  Group* group = pool<Group>().create();
-  if (!group) return out_of_memory();
-  group->size = head.size;
-  group->first = head.first;
-  group->stride = head.stride;
   const auto n = static_cast<std::size_t>(head.size);
-  const char* at = in.data.get() + sizeof head;
-  if (head.tabled) {
-    std::unique_ptr<ProcessIndex[]> table(new (std::nothrow) ProcessIndex[n]);
-    std::unique_ptr<std::uint32_t[]> ids(head.endpoints ? new (std::nothrow) std::uint32_t[n] : nullptr);
-    if (!table || (head.endpoints && !ids)) return release_group(group), out_of_memory();
-    std::memcpy(table.get(), at, n * sizeof(ProcessIndex));
-    at += n * sizeof(ProcessIndex);
-    if (ids) {
-      release_group(group);
-      std::memcpy(ids.get(), at, n * sizeof(std::uint32_t));
-      group = make_endpoint_group(std::move(table), std::move(ids), head.size, MPI_UNDEFINED);
-      if (!group) return out_of_memory();
-    } else {
-      group->table = std::move(table);
-    }
+  const auto unknown = [](ProcessName name) {
+    return error(MPI_ERR_GROUP, "the remote group has a process that this one does not know: rank %u of another job", name.rank);
+  };
+  if (!head.tabled) {
+    const ProcessName last{head.first.job, static_cast<std::uint32_t>(head.first.rank + head.stride * (head.size - 1))};
+    const ProcessIndex first = processes.find(head.first);
+    if (first == ProcessTable::unknown || processes.find(last) == ProcessTable::unknown) return unknown(last);
+    Group* group = pool<Group>().create();
+    if (!group) return out_of_memory();
+    group->size = head.size;
+    group->first = first;
+    group->stride = head.stride;
+    *out = group;
+    return MPI_SUCCESS;
   }
-  *out = group;
-  return MPI_SUCCESS;
+  std::unique_ptr<ProcessIndex[]> table(new (std::nothrow) ProcessIndex[n]);
+  std::unique_ptr<std::uint32_t[]> ids(head.endpoints ? new (std::nothrow) std::uint32_t[n] : nullptr);
+  if (!table || (head.endpoints && !ids)) return out_of_memory();
+  const char* at = in.data.get() + sizeof head;
+  for (std::size_t r = 0; r < n; ++r, at += sizeof(ProcessName)) {
+    ProcessName name;
+    std::memcpy(&name, at, sizeof name);
+    table[r] = processes.find(name);
+    if (table[r] == ProcessTable::unknown) return unknown(name);
+  }
+  if (!ids) {
+    *out = make_group(table.get(), head.size, MPI_UNDEFINED);
+  } else {
+    std::memcpy(ids.get(), at, n * sizeof(std::uint32_t));
+    *out = make_endpoint_group(std::move(table), std::move(ids), head.size, MPI_UNDEFINED);
+  }
+  return *out ? MPI_SUCCESS : out_of_memory();
 }
 
 /// The last step of making an intercommunicator: everybody in `local` knows `theirs`, what the other side packed.
