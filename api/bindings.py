@@ -106,6 +106,9 @@ class Binding:
             return "%s"
         if "raises on" in f.flags:
             return f'check::raise({f.flags["raises on"]}, %s, "{self.name}")'
+        if f.chapter.key == "io" and not any(p.kind == "FILE" and p.direction == "in" for p in self.params):
+            # No file, or one that is about to end: the handler of MPI_FILE_NULL (MPI-5.0 section 14.7).
+            return f'check::raise(MPI_FILE_NULL, %s, "{self.name}")'
         for p in self.params:  # the object that the function works on
             if p.kind in OBJECTS and p.direction == "in" and not p.optional:
                 ns = "check::" if p.kind in ("WIN", "FILE") else ""
