@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "core/basic_type.hpp"
+#include "core/half.hpp"
 #include "core/op.hpp"
 
 namespace heddle {
@@ -193,7 +194,7 @@ constexpr OpKernel select(const BasicInfo& info) {
     case R::u64:
       return entry<code, std::uint64_t>();
     case R::f16:
-      return entry<code, _Float16>();
+      return entry<code, Half>();
     case R::f32:
       return entry<code, float>();
     case R::f64:
@@ -203,7 +204,7 @@ constexpr OpKernel select(const BasicInfo& info) {
     case R::f128:
       return entry<code, __float128>();
     case R::c_f16:
-      return entry<code, Complex<_Float16>>();
+      return entry<code, Complex<Half>>();
     case R::c_f32:
       return entry<code, Complex<float>>();
     case R::c_f64:
