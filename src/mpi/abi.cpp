@@ -17,6 +17,7 @@
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
 #include "proto/message.hpp"
+#include "proto/p2p.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -167,7 +168,10 @@ MPI_Message Message_fromint(int message) { return from_int<Message>(message, MPI
 int Op_toint(MPI_Op op) { return to_int<Op>(op); }
 MPI_Op Op_fromint(int op) { return from_int<Op>(op, MPI_OP_NULL); }
 int Request_toint(MPI_Request request) { return to_int<Request>(request); }
-MPI_Request Request_fromint(int request) { return from_int<Request>(request, MPI_REQUEST_NULL); }
+MPI_Request Request_fromint(int request) {
+  if (Request* const shared = shared_request(static_cast<std::uint32_t>(request))) return to_handle(shared);
+  return from_int<Request>(request, MPI_REQUEST_NULL);
+}
 int Session_toint(MPI_Session session) { return to_int<Session>(session); }
 MPI_Session Session_fromint(int session) { return from_int<Session>(session, MPI_SESSION_NULL); }
 int Type_toint(MPI_Datatype datatype) { return to_int<Datatype>(datatype); }

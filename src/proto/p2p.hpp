@@ -38,6 +38,12 @@ int refuse_wildcards(const Comm& comm, int source, int tag) noexcept;
 Request* null_receive() noexcept;
 /// The shared complete request of a send that finished at once.
 Request* completed_request() noexcept;
+/// The one of the two that has this index, or nullptr.
+inline Request* shared_request(std::uint32_t index) noexcept {
+  for (Request* request : {null_receive(), completed_request()})
+    if (request->index == index) return request;
+  return nullptr;
+}
 
 /// Waits (spins, yields, parks, makes progress), returns the operation's error code, gives the request back to its pool.
 int wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;

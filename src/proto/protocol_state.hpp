@@ -51,7 +51,9 @@ namespace proto {
 
 /// A request that was never anything but complete; never allocated, never freed.
 struct CompletedRequest : Request {
-  CompletedRequest(Type t, int from) noexcept {
+  /// \param number for MPI_Request_toint: one that no request of a pool has
+  CompletedRequest(Type t, int from, std::uint32_t number) noexcept {
+    index = number;
     kind.store(Kind::request, std::memory_order_relaxed);
     state.store(done_bit, std::memory_order_relaxed);
     type = t;

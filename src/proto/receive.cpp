@@ -37,7 +37,7 @@ using proto::own_context;
 using proto::PointToPoint;
 using proto::Unexpected;
 
-proto::CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL};
+proto::CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL, last_index - 1};
 
 inline void match_or_post(Vci& vci, VciGuard& guard, Request& receive) noexcept {
   if (vci.matcher.unexpected()) [[unlikely]] {

@@ -45,7 +45,7 @@ using proto::limits;
 using proto::PointToPoint;
 using proto::Unexpected;
 
-proto::CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE};
+proto::CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE, last_index};
 
 /// Where a message goes: with the lane that a user's tag chooses, if there is a choice.
 Address route_of(const Comm& comm, int dest, int tag, Space space) noexcept {

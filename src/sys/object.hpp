@@ -28,6 +28,9 @@ enum class Kind : std::uint32_t {
   threadcomm = 0x48546872,
 };
 
+/// The largest `Object::index`: MPI_X_toint returns an int. No pool comes near it.
+inline constexpr std::uint32_t last_index = 0x7fffffff;
+
 /// First base of everything a handle can point to. `kind` is `freed` while the slot is in its pool.
 struct Object {
   std::atomic<Kind> kind{Kind::freed};
