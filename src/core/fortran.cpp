@@ -19,11 +19,12 @@ Slot& slot_of(int size) noexcept { return slots[std::countr_zero(static_cast<uns
 
 }  // namespace
 
-bool fortran_booleans(int size, FortranBooleans& values) noexcept {
+FortranBooleans fortran_booleans(int size) noexcept {
   const Slot& slot = slot_of(size);
-  if (!slot.set.load(std::memory_order_acquire)) return false;  // pairs with the release in set_fortran_booleans
-  values = slot.values;
-  return true;
+  if (slot.set.load(std::memory_order_acquire)) return slot.values;  // pairs with the release in set_fortran_booleans
+  FortranBooleans values{};
+  values.truth[std::endian::native == std::endian::little ? 0 : size - 1] = std::byte{1};
+  return values;
 }
 
 bool set_fortran_booleans(int size, const void* truth, const void* falsehood) noexcept {

@@ -26,7 +26,7 @@ namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-std::mutex fortran_mutex;    // guards the two below
+std::mutex fortran_mutex;    // guards the two below; fortran_entries are the library's own unless fortran_known
 bool fortran_known = false;  // MPI_Abi_set_fortran_info was called
 Entries fortran_entries;
 
@@ -50,6 +50,27 @@ const std::array<FortranType, fortran_types>& sized_types() {
                                                             {"mpi_real_size", MPI_REAL},
                                                             {"mpi_double_precision_size", MPI_DOUBLE_PRECISION}}};
   return types;
+}
+
+bool is_supported(MPI_Datatype type) {
+  const Datatype* found = resolve<Datatype>(type);
+  return found && found->size > 0;
+}
+
+/// What the library takes for granted of Fortran's types while nobody says otherwise.
+Entries default_fortran_entries() {
+  Entries entries;
+  for (const FortranType& known : sized_types())
+    entries.emplace_back(known.key, std::to_string(resolve<Datatype>(known.type)->size));
+  const std::pair<const char*, MPI_Datatype> optional[] = {
+      {"logical1", MPI_LOGICAL1},   {"logical2", MPI_LOGICAL2},   {"logical4", MPI_LOGICAL4},   {"logical8", MPI_LOGICAL8},
+      {"logical16", MPI_LOGICAL16}, {"integer1", MPI_INTEGER1},   {"integer2", MPI_INTEGER2},   {"integer4", MPI_INTEGER4},
+      {"integer8", MPI_INTEGER8},   {"integer16", MPI_INTEGER16}, {"real2", MPI_REAL2},         {"real4", MPI_REAL4},
+      {"real8", MPI_REAL8},         {"real16", MPI_REAL16},       {"complex4", MPI_COMPLEX4},   {"complex8", MPI_COMPLEX8},
+      {"complex16", MPI_COMPLEX16}, {"complex32", MPI_COMPLEX32}, {"double_complex", MPI_DOUBLE_COMPLEX}};
+  for (const auto& [name, type] : optional)
+    entries.emplace_back("mpi_" + std::string(name) + "_supported", is_supported(type) ? "true" : "false");
+  return entries;
 }
 
 // --- integers for handles ------------------------------------------------------------------------------------------
@@ -98,15 +119,13 @@ int Abi_get_info(MPI_Info* info) {
                   info);
 }
 
-/// MPI_INFO_NULL until somebody who knows the program's Fortran compiler has called MPI_Abi_set_fortran_info.
+/// What the library supports, until somebody who knows the program's Fortran compiler has called MPI_Abi_set_fortran_info.
 int Abi_get_fortran_info(MPI_Info* info) {
   std::lock_guard lock(fortran_mutex);
-  if (fortran_known) return new_info(fortran_entries, info);
-  *info = MPI_INFO_NULL;
-  return MPI_SUCCESS;
+  return new_info(fortran_known ? fortran_entries : default_fortran_entries(), info);
 }
 
-/// Once per process. The library's Fortran types have the usual sizes, so other ones are refused here and not found out later.
+/// Once per process; replaces the library's own. The library's Fortran types have the usual sizes, so other ones are refused here and not found out later.
 int Abi_set_fortran_info(Info* info) {
   if (!info) return error(MPI_ERR_INFO, "argument info is MPI_INFO_NULL; pass an info object with the sizes of Fortran's types");
   Entries entries;
@@ -130,14 +149,12 @@ int Abi_set_fortran_info(Info* info) {
 }
 
 int Abi_get_fortran_booleans(int logical_size, void* logical_true, void* logical_false, int* is_set) {
-  FortranBooleans values;
   if (!is_fortran_logical_size(logical_size))
     return error(MPI_ERR_ARG, "logical_size is %d; use 1, 2, 4, 8 or 16", logical_size);
-  *is_set = fortran_booleans(logical_size, values);
-  if (*is_set) {
-    if (logical_true) std::memcpy(logical_true, values.truth, static_cast<std::size_t>(logical_size));
-    if (logical_false) std::memcpy(logical_false, values.falsehood, static_cast<std::size_t>(logical_size));
-  }
+  const FortranBooleans values = fortran_booleans(logical_size);
+  *is_set = 1;  // by the library, if not by the program
+  if (logical_true) std::memcpy(logical_true, values.truth, static_cast<std::size_t>(logical_size));
+  if (logical_false) std::memcpy(logical_false, values.falsehood, static_cast<std::size_t>(logical_size));
   return MPI_SUCCESS;
 }
 

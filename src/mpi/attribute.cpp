@@ -81,7 +81,8 @@ int Comm_set_attr(Comm& comm, int keyval, void* value) {
 
 int Comm_get_attr(Comm& comm, int keyval, void* attribute_val, int* flag) {
   if (predefined_name(keyval)) {
-    int* cell = predefined_cell(keyval);
+    // The others describe MPI_COMM_WORLD; sessions have MPI_TAG_UB only (MPI-5.0 section 9.1.2).
+    int* cell = comm.session && keyval != MPI_TAG_UB ? nullptr : predefined_cell(keyval);
     *flag = cell != nullptr;
     if (cell) std::memcpy(attribute_val, &cell, sizeof cell);
     return MPI_SUCCESS;
@@ -91,6 +92,13 @@ int Comm_get_attr(Comm& comm, int keyval, void* attribute_val, int* flag) {
   if (!code && *flag) std::memcpy(attribute_val, &value, sizeof value);
   return code;
 }
+
+int Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* del, int* keyval, void* extra_state) {
+  return create_keyval(KeyvalKind::win, reinterpret_cast<void (*)()>(copy), reinterpret_cast<void (*)()>(del),
+                       extra_state, keyval);
+}
+
+int Win_free_keyval(int* keyval) { return free_keyval(KeyvalKind::win, keyval); }
 
 int Comm_delete_attr(Comm& comm, int keyval) {
   if (const int code = refuse_predefined(keyval)) return code;

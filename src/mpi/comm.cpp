@@ -52,6 +52,10 @@ int Comm_rank(Comm& comm, int* rank) {
 }
 
 int Comm_compare(Comm& comm1, Comm& comm2, int* result) {
+  if (comm1.session != comm2.session)
+    return error(MPI_ERR_COMM,
+                 "comm1 and comm2 come from different sessions, or one of them from the world model; objects of different sessions "
+                 "cannot be used together (MPI-5.0 section 11.3)");
   *result = compare_comms(comm1, comm2);
   return MPI_SUCCESS;
 }

@@ -187,12 +187,35 @@ TEST(Abi, IsVersionOneAndDescribesItsIntegers) {
   ASSERT_EQ(MPI_Info_free(&info), MPI_SUCCESS);
 }
 
-TEST(Abi, FortranBooleansAreSetOnce) {
+TEST(Abi, FortranInfoSaysWhatTheLibrarySupports) {
+  MPI_Info info = MPI_INFO_NULL;
+  ASSERT_EQ(MPI_Abi_get_fortran_info(&info), MPI_SUCCESS);
+  ASSERT_NE(info, MPI_INFO_NULL);
+  const std::pair<const char*, const char*> expected[] = {
+      {"mpi_logical_size", "4"},          {"mpi_integer_size", "4"},        {"mpi_real_size", "4"},
+      {"mpi_double_precision_size", "8"}, {"mpi_integer8_supported", "true"}, {"mpi_double_complex_supported", "true"}};
+  for (const auto& [key, wanted] : expected) {
+    char value[8] = "";
+    int length = sizeof value, flag = 0;
+    ASSERT_EQ(MPI_Info_get_string(info, key, &length, value, &flag), MPI_SUCCESS);
+    EXPECT_TRUE(flag) << key;
+    EXPECT_STREQ(value, wanted) << key;
+  }
+  ASSERT_EQ(MPI_Info_free(&info), MPI_SUCCESS);
+}
+
+TEST(Abi, FortranBooleansAreOneAndZeroUntilTheyAreSet) {
   const std::int32_t truth = -1, falsehood = 0;
   std::int32_t t = 5, f = 5;
-  int is_set = 1;
+  std::int8_t t1 = 5, f1 = 5;
+  int is_set = 0;
   ASSERT_EQ(MPI_Abi_get_fortran_booleans(4, &t, &f, &is_set), MPI_SUCCESS);
-  EXPECT_FALSE(is_set);
+  EXPECT_TRUE(is_set);
+  EXPECT_EQ(t, 1);
+  EXPECT_EQ(f, 0);
+  ASSERT_EQ(MPI_Abi_get_fortran_booleans(1, &t1, &f1, &is_set), MPI_SUCCESS);
+  EXPECT_EQ(t1, 1);
+  EXPECT_EQ(f1, 0);
   ASSERT_EQ(MPI_Abi_set_fortran_booleans(4, const_cast<std::int32_t*>(&truth), const_cast<std::int32_t*>(&falsehood)),
             MPI_SUCCESS);
   ASSERT_EQ(MPI_Abi_get_fortran_booleans(4, &t, &f, &is_set), MPI_SUCCESS);
