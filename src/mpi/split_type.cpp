@@ -121,10 +121,7 @@ int split_unguided(Comm& parent, int key, Info* told, Comm** out) noexcept {
   return code;
 }
 
-}  // namespace
-
-int split_by_type(Comm& parent, int split_type, int key, Info* info, Comm** out) noexcept {
-  *out = nullptr;
+int split(Comm& parent, int split_type, int key, Info* info, Comm** out) noexcept {
   switch (split_type) {
     // Who stays out does not know which kind of split the others make, so all kinds begin with the same exchange.
     case MPI_UNDEFINED: return split_by_color(parent, MPI_UNDEFINED, key, out);
@@ -136,6 +133,19 @@ int split_by_type(Comm& parent, int split_type, int key, Info* info, Comm** out)
       return error(MPI_ERR_ARG, "split_type is %d; it must be MPI_COMM_TYPE_SHARED, _HW_GUIDED, _HW_UNGUIDED, "
                    "_RESOURCE_GUIDED or MPI_UNDEFINED", split_type);
   }
+}
+
+}  // namespace
+
+int split_by_type(Comm& parent, int split_type, int key, Info* info, Comm** out) noexcept {
+  *out = nullptr;
+  const int code = split(parent, split_type, key, info, out);
+  if (!*out || !info) return code;
+  std::string kind;  // as the library spells it, whatever `info` says
+  const bool of_a_kind = (*out)->info && (*out)->info->find("mpi_hw_resource_type", &kind);
+  take_hints(**out, info);
+  if (of_a_kind) (*out)->info->put("mpi_hw_resource_type", kind);
+  return code;
 }
 
 }  // namespace heddle::mpi

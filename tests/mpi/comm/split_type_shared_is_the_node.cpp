@@ -76,6 +76,17 @@ int main() {
     if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
   }
 
+  // The hints of its info are the communicator's, as with every function that takes an info.
+  comm = guided(MPI_COMM_TYPE_SHARED, "mpi_assert_no_any_tag", "true", w.rank);
+  MPI_Info hints;
+  char value[8] = "";
+  int length = sizeof value, flag = 0;
+  CHECK_OK(MPI_Comm_get_info(comm, &hints));
+  CHECK_OK(MPI_Info_get_string(hints, "mpi_assert_no_any_tag", &length, value, &flag));
+  CHECK(flag && std::string_view(value) == "true");
+  MPI_Info_free(&hints);
+  MPI_Comm_free(&comm);
+
   comm = guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", w.rank);
   CHECK(comm != MPI_COMM_NULL);
   CHECK_EQ(size_of(comm), local);
