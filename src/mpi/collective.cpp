@@ -1,4 +1,6 @@
 // MPI-5.0 chapter 6: every collective operation in its three forms. What they do is in coll/algorithms.hpp.
+#include <cstdint>
+
 #include "coll/algorithms.hpp"
 #include "coll/run.hpp"
 #include "generated/impl.hpp"
@@ -44,12 +46,21 @@ struct Again {
   return error(MPI_ERR_UNSUPPORTED_OPERATION, "%s on an intercommunicator is not built yet", name);
 }
 
-// The two buffers must differ where both are used; MPI_BOTTOM (null) on both sides is a matter of the datatypes.
-int aliased(bool both_used, const void* send, const void* recv) noexcept {
-  if (!both_used || send != recv || send == nullptr) [[likely]]
-    return MPI_SUCCESS;
-  return error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same: pass MPI_IN_PLACE to work in one buffer");
+// Where a buffer's element number `elements` is.
+const void* place_in(const void* buffer, MPI_Count elements, const Datatype& type) noexcept {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::intptr_t>(buffer) + elements * type.extent);
 }
+
+// The two buffers must differ where both are used; MPI_BOTTOM (null) on both sides is a matter of the datatypes. Where one holds a
+// block for each rank, the other must not be the rank's `own` block in it either: a program that works in one buffer without
+// MPI_IN_PLACE passes that, and if only rank 0 saw it, whose block is the first, the others would wait for it for ever.
+int aliased(bool both_used, const void* whole, const void* part, const void* own) noexcept {
+  if (!both_used || (part != whole && part != own) || part == nullptr) [[likely]]
+    return MPI_SUCCESS;
+  return error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same%s: pass MPI_IN_PLACE to work in one buffer",
+               part == whole ? "" : " where this rank's own block is");
+}
+int aliased(bool both_used, const void* send, const void* recv) noexcept { return aliased(both_used, send, recv, send); }
 
 // What a rank that is not the root sends or gets.
 int not_the_roots(const Comm& comm, int root, const void* buffer, const char* what) noexcept {
@@ -150,7 +161,9 @@ static int gather_as(Form form, const char* name, const void* sendbuf, MPI_Count
   int code = MPI_SUCCESS;
   if ((code = not_the_roots(comm, root, sendbuf, "sendbuf")) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+  if (comm.rank == root)
+    code = aliased(recvcount != 0, recvbuf, sendbuf, place_in(recvbuf, root * recvcount, *recvtype));
+  if (code != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name,
               [&](Steps& s) { coll::gather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
@@ -180,11 +193,12 @@ static int gatherv_as(Form form, const char* name, const void* sendbuf, MPI_Coun
   int code = MPI_SUCCESS;
   if ((code = not_the_roots(comm, root, sendbuf, "sendbuf")) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = aliased(comm.rank == root && sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
-    return code;
   const UserBlocks to{recvbuf, recvcounts, displs, recvtype, nullptr};
   if ((code = (comm.rank == root ? bad_blocks(comm, to, "recvbuf", "recvcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
       [[unlikely]]
+    return code;
+  if (comm.rank == root) code = aliased(sendcount != 0, recvbuf, sendbuf, place_in(recvbuf, displs[root], *recvtype));
+  if (code != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
     coll::gatherv(s, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root);
@@ -215,7 +229,9 @@ static int scatter_as(Form form, const char* name, const void* sendbuf, MPI_Coun
   int code = MPI_SUCCESS;
   if ((code = not_the_roots(comm, root, recvbuf, "recvbuf")) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+  if (comm.rank == root)
+    code = aliased(recvcount != 0, sendbuf, recvbuf, place_in(sendbuf, root * sendcount, *sendtype));
+  if (code != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name,
               [&](Steps& s) { coll::scatter(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
@@ -245,11 +261,12 @@ static int scatterv_as(Form form, const char* name, const void* sendbuf, CountAr
   int code = MPI_SUCCESS;
   if ((code = not_the_roots(comm, root, recvbuf, "recvbuf")) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = aliased(comm.rank == root && recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
-    return code;
   const UserBlocks from{sendbuf, sendcounts, displs, sendtype, nullptr};
   if ((code = (comm.rank == root ? bad_blocks(comm, from, "sendbuf", "sendcounts") : MPI_SUCCESS)) != MPI_SUCCESS)
       [[unlikely]]
+    return code;
+  if (comm.rank == root) code = aliased(recvcount != 0, sendbuf, recvbuf, place_in(sendbuf, displs[root], *sendtype));
+  if (code != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
     coll::scatterv(s, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root);
@@ -277,7 +294,8 @@ static int allgather_as(Form form, const char* name, const void* sendbuf, MPI_Co
                         void* recvbuf, MPI_Count recvcount, Datatype& recvtype, Comm& comm) {
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
-  if (const int code = aliased(recvcount != 0, sendbuf, recvbuf); code != MPI_SUCCESS) [[unlikely]]
+  if (const int code = aliased(recvcount != 0, recvbuf, sendbuf, place_in(recvbuf, comm.rank * recvcount, recvtype));
+      code != MPI_SUCCESS) [[unlikely]]
     return code;
   return form(comm, name,
               [&](Steps& s) { coll::allgather(s, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype); });
@@ -304,10 +322,11 @@ static int allgatherv_as(Form form, const char* name, const void* sendbuf, MPI_C
   if (comm.inter) [[unlikely]]
     return no_intercommunicator(name);
   int code = MPI_SUCCESS;
-  if ((code = aliased(sendcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
-    return code;
   if ((code = bad_blocks(comm, {recvbuf, recvcounts, displs, &recvtype, nullptr}, "recvbuf", "recvcounts")) !=
       MPI_SUCCESS) [[unlikely]]
+    return code;
+  if ((code = aliased(sendcount != 0, recvbuf, sendbuf, place_in(recvbuf, displs[comm.rank], recvtype))) != MPI_SUCCESS)
+      [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) {
     coll::allgatherv(s, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
@@ -492,7 +511,8 @@ static int reduce_scatter_block_as(Form form, const char* name, const void* send
   int code = MPI_SUCCESS;
   if ((code = check_op(op, datatype)) != MPI_SUCCESS) [[unlikely]]
     return code;
-  if ((code = aliased(recvcount != 0, sendbuf, recvbuf)) != MPI_SUCCESS) [[unlikely]]
+  if ((code = aliased(recvcount != 0, sendbuf, recvbuf, place_in(sendbuf, comm.rank * recvcount, datatype))) != MPI_SUCCESS)
+      [[unlikely]]
     return code;
   return form(comm, name, [&](Steps& s) { coll::reduce_scatter_block(s, sendbuf, recvbuf, recvcount, datatype, op); });
 }

@@ -111,6 +111,34 @@ void bad_buffers(const World& w) {
   still_works(w);
 }
 
+// Working in one buffer without MPI_IN_PLACE: every rank passes its own block, and every rank is told, not rank 0 alone, whose block
+// is where the buffer begins.
+void own_blocks(const World& w) {
+  if (!library_is_heddle()) return;
+  const auto size = static_cast<std::size_t>(w.size);
+  std::vector<int> buffer(2 * size, w.rank), ones(size, 1), displs(size);
+  for (int r = 0; r < w.size; ++r) displs[static_cast<std::size_t>(r)] = 2 * (w.size - 1 - r);  // every second, from behind
+  int* const all = buffer.data();
+  int *const own = all + w.rank, *const displaced = all + displs[static_cast<std::size_t>(w.rank)];
+  const int *n = ones.data(), *d = displs.data();
+  const MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Request request;
+  for (const int code : {MPI_Allgather(own, 1, MPI_INT, all, 1, MPI_INT, world),
+                         MPI_Iallgather(own, 1, MPI_INT, all, 1, MPI_INT, world, &request),
+                         MPI_Allgather(all, 1, MPI_INT, all, 1, MPI_INT, world),
+                         MPI_Allgatherv(displaced, 1, MPI_INT, all, n, d, MPI_INT, world),
+                         MPI_Reduce_scatter_block(all, own, 1, MPI_INT, MPI_SUM, world),
+                         // roots only can tell: everybody is its own
+                         MPI_Gather(own, 1, MPI_INT, all, 1, MPI_INT, w.rank, world),
+                         MPI_Gatherv(displaced, 1, MPI_INT, all, n, d, MPI_INT, w.rank, world),
+                         MPI_Scatter(all, 1, MPI_INT, own, 1, MPI_INT, w.rank, world),
+                         MPI_Scatterv(all, n, d, MPI_INT, displaced, 1, MPI_INT, w.rank, world)}) {
+    CHECK_EQ(error_class(code), MPI_ERR_BUFFER);
+    CHECK_NAMES(error_text(code), "MPI_IN_PLACE");
+  }
+  still_works(w);
+}
+
 void bad_operations(const World& w) {
   double a[4] = {}, b[4] = {};
   // (the operation, a datatype that it is not defined for)
@@ -193,6 +221,7 @@ int main() {
   CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   bad_arguments(w);
   bad_buffers(w);
+  own_blocks(w);
   bad_operations(w);
   bad_messages(w);
   return finish();
