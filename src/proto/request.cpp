@@ -10,13 +10,12 @@ namespace heddle {
 
 namespace {
 
-/// Operations that send (among them MPI_Isendrecv) whose request the user gave back before they were complete: MPI_Finalize waits
-/// for them. Relaxed: the waiter makes progress itself, under the VCIs' locks.
-std::atomic<std::int64_t> freed_sends{0};
+/// Operations whose request the user gave back before they were complete: MPI_Finalize waits for them, receives too, since whoever
+/// sends to this process needs it until the message is over. Relaxed: the waiter makes progress itself, under the VCIs' locks.
+std::atomic<std::int64_t> freed_operations{0};
 
-bool sends(const Request& r) noexcept {
-  return r.type == Request::Type::send || r.type == Request::Type::persistent_send || r.type == Request::Type::collective;
-}
+/// Who completes a generalized request is the program, which may do so at any time or never.
+bool communicates(const Request& r) noexcept { return r.type != Request::Type::generalized; }
 
 /// Gives a request's memory back.
 void recycle(Request& r) noexcept {
@@ -71,7 +70,7 @@ void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
   }
   if (r.continuation) queue_continuation(guard, r);
   if (r.user_freed) [[unlikely]] {
-    if (sends(r)) freed_sends.fetch_sub(1, std::memory_order_relaxed);
+    if (communicates(r)) freed_operations.fetch_sub(1, std::memory_order_relaxed);
     return recycle(r);
   }
   r.state.store(Request::done_bit | Request::special_bit, std::memory_order_release);  // pairs with is_done
@@ -101,7 +100,7 @@ void end_request(VciGuard& guard, Request& request) noexcept {
   if (request.error) request.fail(request.error);
   complete(request, guard);
 }
-bool has_freed_sends() noexcept { return freed_sends.load(std::memory_order_relaxed) != 0; }
+bool has_freed_operations() noexcept { return freed_operations.load(std::memory_order_relaxed) != 0; }
 }  // namespace proto
 
 void release_by_user(Request& r) noexcept {
@@ -110,7 +109,7 @@ void release_by_user(Request& r) noexcept {
     VciGuard guard(*r.vci);
     if (!r.is_done()) {
       r.special = r.user_freed = true;
-      if (sends(r)) freed_sends.fetch_add(1, std::memory_order_relaxed);
+      if (communicates(r)) freed_operations.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }

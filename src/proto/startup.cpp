@@ -11,7 +11,7 @@
 
 namespace heddle::proto {
 
-bool has_freed_sends() noexcept;  // request.cpp
+bool has_freed_operations() noexcept;  // request.cpp
 void report_wait(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept;  // hang_report.cpp
 
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
@@ -47,7 +47,7 @@ bool rings_are_drained() noexcept {
 }  // namespace
 
 void finish_sending(bool for_good) noexcept {
-  wait_until(nullptr, [] { return !has_backlog() && !has_freed_sends() && !has_buffered_sends(); });
+  wait_until(nullptr, [] { return !has_backlog() && !has_freed_operations() && !has_buffered_sends(); });
   // Whoever sent what is kept here, and is not in MPI_Finalize, may still cancel it, and wants an answer.
   do {
     shm::say(shm::Stage::finishing);
