@@ -74,7 +74,9 @@ inline void wait_until(Vci* vci, Done&& done, const WaitSubject& subject = {}) n
 inline unsigned idle_looks() noexcept { return detail::WaitingProcess::crowding().idle_looks(); }
 
 /// Wakes this process's own threads that wait for something of this VCI: after completing it. One load when nobody sleeps.
-inline void wake_sleepers(const Vci& vci) noexcept { park::sleepers.wake(vci.index); }
+inline void wake_sleepers(const Vci& vci) noexcept {
+  if (park::sleepers.any()) [[unlikely]] park::sleepers.wake(vci.index);
+}
 /// The same for all VCIs.
 inline void wake_all_sleepers() noexcept { park::sleepers.wake_all(); }
 
@@ -82,7 +84,7 @@ inline void wake_all_sleepers() noexcept { park::sleepers.wake_all(); }
 /// A thread that sleeps and looks after the VCI (the sentinel above all) wakes up for it, because the caller may make no further
 /// MPI call for long. Not for what a step itself leaves: whoever caused that step has rung, or is waiting.
 inline void leave_work(const Vci& vci) noexcept {
-  if (!vci.stepping) park::sleepers.call(vci.index);
+  if (park::sleepers.any() && !vci.stepping) [[unlikely]] park::sleepers.call(vci.index);
 }
 
 /// Before the first VCI exists.

@@ -76,10 +76,12 @@ void Sleepers::wake_all() noexcept {
   if (doorbell_->asleep.load(std::memory_order_relaxed)) shm::ring_all(*doorbell_);
 }
 
-void Sleepers::wake_slowly(unsigned vci) noexcept { shm::ring_sleepers(*doorbell_, vci); }
+void Sleepers::wake(unsigned vci) noexcept {
+  if (awaited_.load(std::memory_order_relaxed) >> vci & 1) shm::ring_sleepers(*doorbell_, vci);
+}
 
-void Sleepers::call_slowly(unsigned vci) noexcept {
-  if (doorbell_->asleep.load(std::memory_order_relaxed) >> vci & 1) shm::ring(*doorbell_, vci, 1);
+void Sleepers::call(unsigned vci) noexcept {
+  if (any() && doorbell_->asleep.load(std::memory_order_relaxed) >> vci & 1) shm::ring(*doorbell_, vci, 1);
 }
 
 }  // namespace heddle::park

@@ -82,18 +82,14 @@ class Sleepers {
     }
   }
 
-  /// Whether any thread sleeps that others of this process may have to wake. Relaxed, like all looks at the masks: the barrier is the sleeper's.
+  /// Whether any thread sleeps that others of this process may have to wake: asked before calling one of the next, which are out of line.
+  /// Relaxed, like all looks at the masks: the barrier is the sleeper's.
   [[nodiscard]] bool any() const noexcept { return awaited_.load(std::memory_order_relaxed); }
   /// Wakes all who wait for something of this VCI: after serving it.
-  void wake(unsigned vci) noexcept {
-    if (const std::uint64_t awaited = awaited_.load(std::memory_order_relaxed)) [[unlikely]]
-      if (awaited >> vci & 1) wake_slowly(vci);
-  }
+  [[gnu::cold]] void wake(unsigned vci) noexcept;
   void wake_all() noexcept;
   /// Wakes one who serves this VCI, if nobody is awake for it: after leaving work there.
-  void call(unsigned vci) noexcept {
-    if (any()) [[unlikely]] call_slowly(vci);
-  }
+  [[gnu::cold]] void call(unsigned vci) noexcept;
 
  private:
   enum class Watch : std::uint8_t { needless, missing, kept };
@@ -101,8 +97,6 @@ class Sleepers {
   [[nodiscard]] Watch look() noexcept;
   void count(Awaited awaited, int n) noexcept;
   void publish() noexcept;
-  void wake_slowly(unsigned vci) noexcept;
-  void call_slowly(unsigned vci) noexcept;
 
   alignas(sync::cache_line) std::atomic<std::uint64_t> awaited_{0};
   // Changed only by those who go to sleep or wake up.

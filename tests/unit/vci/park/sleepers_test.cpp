@@ -150,7 +150,7 @@ TEST(Sleepers, WhenTheSentinelLeavesASleeperTakesOver) {
         if (mine.sentinel) ++on_watch;
         if (!counted) ++asleep;
         counted = true;
-        if (!over) p.sleepers.sleep(mine, 20 * second);
+        if (!over) p.sleepers.sleep(mine, 3600 * second);  // longer than the test may take
         p.sleepers.retract(mine);
         if (mine.sentinel && !over) --on_watch;
       }
