@@ -20,15 +20,14 @@
 namespace heddle::shm {
 namespace {
 
-// The kernel chooses a free name of five letters in Linux's abstract space, where nothing is left behind by whoever is
-// killed.
+// The kernel chooses a free name of five letters in Linux's abstract space, where a killed process leaves nothing behind.
 constexpr std::size_t letters = 5;
 constexpr socklen_t name_bytes = offsetof(sockaddr_un, sun_path) + 1 + letters;
 
 int new_socket() noexcept { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
-/// The socket of all who ring, for ever: it has no name and keeps nothing. Made with the first bell, so that there is one when the program has used
-/// up its descriptors. Relaxed: a number, behind which nothing else is published.
+/// The socket that all rings are sent from, never closed. It has no name and receives nothing. Made with the first bell, so that it exists when
+/// the program has used up its descriptors. Relaxed: nothing else is published through the number.
 std::atomic<int> from{-1};
 
 bool open_from() noexcept {
@@ -39,15 +38,15 @@ bool open_from() noexcept {
   return fd >= 0 || none >= 0;
 }
 
-/// Rings that nobody has taken yet count against the socket that they were sent from. When they are too many, another one takes its place and
-/// number; they stay where they are. False: it was not that, or there is no descriptor.
+/// Rings that have not been received count against the buffer of the socket that they were sent from. When it is full, a new socket takes
+/// over its number; the rings stay where they are. False: that was not the problem, or there is no descriptor.
 bool renew(int fd) noexcept {
   int used = 0, most = 0;
   socklen_t bytes = sizeof most;
   if (ioctl(fd, SIOCOUTQ, &used) || getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, &bytes) || used < most) return false;
   const int fresh = new_socket();
   if (fresh < 0) return false;
-  const bool done = dup3(fresh, fd, O_CLOEXEC) >= 0;  // at once, for threads that ring meanwhile
+  const bool done = dup3(fresh, fd, O_CLOEXEC) >= 0;  // atomic, for threads that ring meanwhile
   close(fresh);
   return done;
 }
@@ -63,13 +62,12 @@ void send_to(const Doorbell& doorbell, unsigned bell) noexcept {
   const auto send = [&] {
     return sendto(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), name_bytes) == 1;
   };
-  // A full socket at the other end holds rings enough, and one that is gone has nobody to wake.
+  // A full socket at the other end holds enough rings, and one that is gone has nobody to wake.
   if (!send() && errno == EAGAIN && renew(fd)) send();
 }
 
-/// Counts the ring, which is also the barrier between what was published and the looks at who sleeps where. Sequential
-/// consistency pairs with the sleeper's (vci/park/network_sleep.cpp): it says that it goes to the network, then looks whether
-/// the bell has rung.
+/// Counts the ring. This is also the barrier between what was published and the looks at who sleeps where: sequential consistency
+/// pairs with AtNetwork (vci/park/network_sleep.cpp), which says that a thread sleeps at the network, then looks whether the bell has rung.
 void count(Doorbell& doorbell) noexcept { doorbell.bell.fetch_add(1, std::memory_order_seq_cst); }
 std::uint64_t at_network(const Doorbell& doorbell) noexcept {
   return doorbell.at_network.load(std::memory_order_seq_cst);
@@ -80,8 +78,7 @@ bool sentinel_there(const Doorbell& doorbell) noexcept { return doorbell.sentine
 
 void ring(Doorbell& doorbell, unsigned vci, int most) noexcept {
   count(doorbell);
-  // That one serves the VCI, for the others too, and leaves nothing behind that it does not tell the sentinel of
-  // (Sleepers::leave).
+  // That thread serves the VCI for the others too, and tells the sentinel of what it leaves behind (Sleepers::leave).
   if (at_network(doorbell) >> vci & 1) return send_to(doorbell, vci);
   sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), most);
   if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
