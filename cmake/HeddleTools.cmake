@@ -41,10 +41,9 @@ install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/tools/mpiexec/mpiexec.1 DESTINATION ${
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include/mpi.h)
   heddle_tool(heddle)
   # What `heddle info network` shows is what the library itself would choose.
-  target_sources(tool_heddle PRIVATE src/transport/network.cpp src/transport/host_address.cpp src/transport/ofi/context.cpp
-    src/transport/ofi/first_look.cpp src/transport/ofi/library.cpp src/transport/ofi/provider.cpp src/transport/ofi/tcp_watch.cpp
-    src/transport/tcp/address.cpp src/transport/tcp/connections.cpp src/transport/tcp/receiving.cpp
-    src/transport/tcp/sending.cpp src/transport/tcp/connect_attempt.cpp src/sys/params.cpp src/sys/mistakes.cpp src/sys/log.cpp)
+  file(GLOB wires CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/transport/ofi/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/src/transport/tcp/*.cpp)
+  target_sources(tool_heddle PRIVATE ${wires} src/transport/net/wires.cpp src/transport/host_address.cpp src/transport/socket_silence.cpp
+    src/sys/params.cpp src/sys/mistakes.cpp src/sys/log.cpp)
   target_include_directories(tool_heddle PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
 endif()
 

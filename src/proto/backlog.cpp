@@ -3,7 +3,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "proto/net.hpp"
+#include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/log.hpp"
 #include "vci/protocol.hpp"
@@ -149,7 +149,7 @@ void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHe
 }
 
 void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
-  if (net::reaches(process)) return net::push(guard, process, lane, head, payload, bytes);
+  if (net::reaches(process)) return network::push(guard, process, lane, head, payload, bytes);
   push_or_queue(guard, peer_of(process), lane, head, payload, bytes);
 }
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <string>
 
-#include "proto/net.hpp"
+#include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
 
 namespace heddle {
@@ -67,8 +67,8 @@ void cancel_send(Request& send) noexcept {
   const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.self, send.asked};
   const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, proto::PointToPoint::cancel, lane_of(send)};
   if (peer) return proto::push_cancel(guard, *peer, to.vci, head, what);
-  if (net::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
-  net::push(guard, to.process, to.vci, head, &what, sizeof what);
+  if (proto::network::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
+  proto::network::push(guard, to.process, to.vci, head, &what, sizeof what);
 }
 
 namespace proto {
@@ -115,7 +115,7 @@ bool is_awaited() noexcept {
       if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::offer) continue;
       const ProcessIndex sender = message.offer.process;
       if (sender == runtime.self) continue;
-      awaited = net::reaches(sender) ? !net::is_finishing(vci, sender, message.lane) : may_ask(sender);
+      awaited = net::reaches(sender) ? !proto::network::is_finishing(vci, sender, message.lane) : may_ask(sender);
     }
   });
   return awaited;

@@ -17,7 +17,7 @@
 
 namespace heddle {
 
-namespace net {
+namespace proto::network {
 struct Move;
 }
 
@@ -43,7 +43,7 @@ struct Transfer {
   std::uint64_t stamp = 0;        ///< of this message in `copy`
   int own_copy = -1;              ///< index of `copy` when it is ours to give back
   PackCursor cursor;
-  net::Move* net = nullptr;       ///< of a message through the network; `peer` is null then
+  proto::network::Move* net = nullptr;       ///< of a message through the network; `peer` is null then
   sync::Link<Transfer> link;
 };
 
@@ -110,7 +110,6 @@ struct Limits {
   std::atomic<std::size_t> eager{8192};
   /// Largest payload of one record of any ring, whatever HEDDLE_EAGER says; lowered with `eager`.
   std::atomic<std::size_t> record{SIZE_MAX};
-  std::size_t net_eager = 8192;    ///< the same of the network
   std::size_t self_eager = 65536;  ///< largest unexpected self message that is copied so that the send completes
   std::size_t unexpected = 64 << 20;  ///< memory a VCI spends on messages nobody asked for before it asks senders to hold theirs
 };

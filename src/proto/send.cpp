@@ -1,5 +1,5 @@
 // Sends: from the arguments to a record in the destination's ring, or to a match in this process.
-#include "proto/net.hpp"
+#include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/error.hpp"
 #include "sys/params.hpp"
@@ -115,7 +115,7 @@ int launch_send(VciGuard& guard, Request& send) noexcept {
   }
   shm::Peer* peer = shm::find(to.process);
   if (!peer) {
-    if (net::reaches(to.process)) return net::send(guard, send, to), MPI_SUCCESS;
+    if (net::reaches(to.process)) return proto::network::send(guard, send, to), MPI_SUCCESS;
     std::string problem;
     peer = shm::attach(to.process, problem);
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
@@ -165,11 +165,11 @@ inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, 
 }
 
 /// The same through the network. The VCI of `lane` is held.
-inline bool try_send_far(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, Address to, ContextId context, int tag,
+inline bool try_send_network(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, Address to, ContextId context, int tag,
                          const Comm& comm, unsigned lane, SendMode mode) noexcept {
   if (mode == SendMode::synchronous || !type.contiguous || !net::reaches(to.process)) return false;
   const RecordHead head{context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(lane)};
-  return net::try_send(guard, to, head, static_cast<const std::byte*>(buffer) + type.true_lb,
+  return proto::network::try_send(guard, to, head, static_cast<const std::byte*>(buffer) + type.true_lb,
                        static_cast<std::size_t>(count) * static_cast<std::size_t>(type.size));
 }
 
@@ -188,7 +188,7 @@ template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_slowly(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
                                        Comm& comm) noexcept {
   VciGuard guard(home_vci(comm));
-  if (try_send_far(guard, buffer, count, type, {comm.peers->process(dest), comm.vci, 0}, comm.outbox | static_cast<ContextId>(space), tag, comm,
+  if (try_send_network(guard, buffer, count, type, {comm.peers->process(dest), comm.vci, 0}, comm.outbox | static_cast<ContextId>(space), tag, comm,
                    comm.vci, mode))
     return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
@@ -220,7 +220,7 @@ template <Space space, SendMode mode>
   if (try_send(buffer, count, type, to.process, to.vci, context, tag, comm, lane, mode)) [[likely]]
     return &completed_send;
   VciGuard guard(vci);
-  if (try_send_far(guard, buffer, count, type, to, context, tag, comm, lane, mode)) return &completed_send;
+  if (try_send_network(guard, buffer, count, type, to, context, tag, comm, lane, mode)) return &completed_send;
   return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
 }
 

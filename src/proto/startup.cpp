@@ -1,11 +1,10 @@
 #include "proto/startup.hpp"
 
-#include "proto/net.hpp"
+#include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
 #include "proto/send_buffer.hpp"
 #include "sys/bootstrap/bootstrap.hpp"
 #include "sys/segment.hpp"
-#include "transport/net/control.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/wait.hpp"
 
@@ -18,9 +17,8 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   unsigned vcis = configured_vcis();
   read_limits();
   register_module(point_to_point());
-  register_module(net::control());
   // Both publish what their peers need; then everybody meets once.
-  if (!shm::start(job, vcis, fit_limits, problem) || !net::start(job, vcis, problem)) {
+  if (!shm::start(job, vcis, fit_limits, problem) || !net::start(network_host(), job, network::eager_overhead, vcis, problem)) {
     sys::unlink_segment();
     return false;
   }
@@ -29,8 +27,10 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
     return false;
   }
   start_waiting(job.local_size, job.node_cores, report_wait);
-  if (!start_vcis(vcis) || !net::meet(job, problem)) return false;
-  if (!net::active()) return true;
+  if (!start_vcis(vcis)) return false;
+  if (!net::needs_fence()) return true;
+  runtime.locks = true;  // before the network's helper looks whether
+  if (!net::meet(problem)) return false;
   park::sleepers.expect_threads();  // the network's own
   return park::network_sleep.open(shm::header->doorbell, problem);
 }
@@ -58,12 +58,6 @@ void finish_sending(bool for_good) noexcept {
 }
 
 void resume_communication() noexcept { shm::say(shm::Stage::running); }
-
-bool poll_network(VciGuard& guard, bool neighbours) noexcept { return net::poll(guard, neighbours); }
-bool flush_network(VciGuard& guard) noexcept { return net::flush(guard); }
-void destroy_network(Vci& vci) noexcept { net::destroy(vci); }
-
-NetworkPlace network_place(VciGuard& guard) noexcept { return net::place(guard.vci()); }
 
 void stop_communication() noexcept {
   net::stop();

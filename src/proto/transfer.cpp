@@ -17,7 +17,7 @@
 #include <cerrno>
 #include <new>
 
-#include "proto/net.hpp"
+#include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/clock.hpp"
 #include "sys/log.hpp"
@@ -226,7 +226,7 @@ void finish_transfer(VciGuard& guard, Transfer& t) noexcept {
   Request& request = *t.request;
   if (t.link.next) unlink(guard.vci(), t);
   if (t.own_copy >= 0) guard.vci().free_copies |= std::uint64_t{1} << t.own_copy;
-  if (t.net) net::release(t);
+  if (t.net) network::release(t);
   request.transfer = nullptr;
   delete &t;
   complete(request, guard);
@@ -266,7 +266,7 @@ void send_offer(VciGuard& guard, Request& send) noexcept {
 
 void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane, int source, int tag) noexcept {
   set_received(receive, offer.bytes, source, tag);
-  if (net::reaches(offer.process)) return net::begin_transfer(guard, receive, offer, lane);
+  if (net::reaches(offer.process)) return network::begin_transfer(guard, receive, offer, lane);
   Transfer* t = new_transfer(receive);
   t->peer = &peer_of(offer.process);
   t->lane = lane;
@@ -321,7 +321,7 @@ void handle_pull(VciGuard& guard, const Accept& accept) noexcept {
   link(guard.vci(), *t);
   if (!t->net) return;
   bool finished = false;  // a small one leaves with the answers to the others that came with it
-  net::stream_step(guard, *t, finished);
+  network::stream_step(guard, *t, finished);
   if (finished) finish_transfer(guard, *t);
 }
 
@@ -356,7 +356,7 @@ bool advance_transfers(VciGuard& guard) noexcept {
   vci.transfers = t->link.next;
   if (t->net && t->streams) {
     bool finished = false;
-    const bool moved = net::stream_step(guard, *t, finished);
+    const bool moved = network::stream_step(guard, *t, finished);
     if (finished) finish_transfer(guard, *t);
     return moved;
   }

@@ -1,11 +1,17 @@
 // What a network must be able to do for one VCI: messages to other processes in order, reads of their memory, completions.
 #pragma once
 
+#include <sys/uio.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <sys/uio.h>
+#include <vector>
+
+#include "transport/holder.hpp"
 
 namespace heddle::wire {
 
@@ -13,17 +19,18 @@ namespace heddle::wire {
 using Address = std::uint64_t;
 inline constexpr Address no_address = ~Address{0};
 
-/// What a context gives back when something that was posted is done. First member of everything posted.
+struct Event;
+
+/// Something that was posted; its owner's, until its event.
 struct Operation {
-  enum class Kind : std::uint8_t { send, receive, read };
   void* room[8]{};  ///< the context's
-  Kind kind;
+  /// What the poller calls with the event. Contexts neither call nor change it; null in their own operations.
+  void (*done)(Operation& operation, const Event& event, Held& held) noexcept = nullptr;
 };
 
-/// A completion.
+/// A message has arrived, or something that was posted is done.
 struct Event {
-  Operation* operation;
-  std::uint64_t flags;
+  Operation* operation;  ///< null: a message
   std::size_t bytes;    ///< of a received message
   std::byte* data;      ///< of a received message; valid until the context is polled again; aligned to eight bytes
   int error;            ///< 0, or a positive errno or libfabric code
@@ -31,6 +38,21 @@ struct Event {
 
 /// What registered memory is for.
 enum class Use : std::uint8_t { send, receive, read_into, read_by_peers };
+
+/// What a network can do; settled by `Context::open`.
+struct Capabilities {
+  bool sends_parts = false;        ///< `send_parts` works
+  bool registers_local = false;    ///< local memory must be registered too
+  bool reads = false, writes = false, writes_with_data = false, atomics = false;  ///< the call of that name works
+  bool tells_departures = false;   ///< `has_left` knows at once
+  /// A message that was posted may wait here until somebody polls, with nothing on `wait_fd` unless `may_sleep` was asked after it.
+  bool keeps_messages = false;
+  bool waits_with_epoll = false;   ///< `wait_fd` is an epoll descriptor, whose events may be asked for without taking any away
+  std::size_t largest_read = 0, largest_write = 0;  ///< bytes
+};
+
+/// An operation on a number of 64 bits in a peer's memory, which the network carries out as one.
+enum class Atomic : std::uint8_t { fetch_add, compare_swap, swap };
 
 /// Memory that the network may read or write.
 struct Registration {
@@ -56,6 +78,8 @@ class Context {
 
   /// Makes a peer's address, its context's `name`, known. `no_address` when it cannot be.
   virtual Address insert(std::string_view name) noexcept = 0;
+  /// From now on `Factory::find_silent` looks after the process whose context has this name.
+  virtual void watch(std::string_view /*name*/, std::uint32_t /*process*/) noexcept {}
 
   /// Posts a message. 0: `operation` comes back from `poll` when the buffer is free again. 1: it is free at once.
   /// -EAGAIN: nothing happened, try after `poll`. Other negative: failed.
@@ -65,6 +89,21 @@ class Context {
   /// Posts a read of the peer's registered memory. As `send`, but never 1. It may wait for others until `flush`.
   virtual int read(Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
                    Operation& operation) noexcept = 0;
+
+  /// Posts a write to the peer's registered memory; `operation` comes back when it is in place. As `read`; -ENOSYS: not on this network.
+  virtual int write(Address, const void*, std::size_t, void* /*descriptor*/, std::uint64_t /*address*/, std::uint64_t /*key*/, Operation&) noexcept {
+    return -ENOSYS;
+  }
+  /// The same, and the peer's `poll` has an event with `data` when it is in place.
+  virtual int write_with_data(Address, const void*, std::size_t, void* /*descriptor*/, std::uint64_t /*address*/, std::uint64_t /*key*/,
+                              std::uint64_t /*data*/, Operation&) noexcept {
+    return -ENOSYS;
+  }
+  /// Carries out `what` on the peer's registered memory; `*before` is what was there. As `write`.
+  virtual int atomic(Address, Atomic, std::uint64_t /*operand*/, std::uint64_t /*compare*/, std::uint64_t* /*before*/, void* /*descriptor*/,
+                     std::uint64_t /*address*/, std::uint64_t /*key*/, Operation&) noexcept {
+    return -ENOSYS;
+  }
 
   /// Whether the last `poll` has moved bytes, with which nothing need be complete yet. False where the network does not say.
   [[nodiscard]] bool has_moved() const noexcept { return moved_; }
@@ -82,7 +121,7 @@ class Context {
   /// Before sleeping on `wait_fd` this must have said true.
   virtual bool may_sleep() noexcept = 0;
 
-  /// Whether the peer has closed its end. Where `tells_departures` is false this may take a tenth of a second to find out, and "no" may mean
+  /// Whether the peer has closed its end. Without `tells_departures` this may take a tenth of a second to find out, and "no" may mean
   /// that it cannot be known.
   [[nodiscard]] virtual bool has_left(Address) const noexcept { return false; }
   /// For messages about a peer: from where to where messages go, or were tried to; empty where the network cannot say.
@@ -98,26 +137,66 @@ class Context {
 
   /// This end's address, for `insert` at the other end.
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
-  /// Whether `send_parts` works here.
-  [[nodiscard]] bool sends_parts() const noexcept { return sends_parts_; }
-  /// Whether local memory must be registered too.
-  [[nodiscard]] bool registers_local() const noexcept { return registers_local_; }
-  [[nodiscard]] bool reads() const noexcept { return reads_; }
-  [[nodiscard]] bool tells_departures() const noexcept { return tells_departures_; }
-  /// Whether a message that was posted may wait here until somebody polls, with nothing on `wait_fd` unless `may_sleep` was asked after it.
-  [[nodiscard]] bool keeps_messages() const noexcept { return keeps_messages_; }
-  [[nodiscard]] std::size_t largest_read() const noexcept { return largest_read_; }
+  [[nodiscard]] const Capabilities& capabilities() const noexcept { return capabilities_; }
   /// A descriptor that is readable when `poll` has something, -1 when there is none.
   [[nodiscard]] int wait_fd() const noexcept { return wait_fd_; }
-  /// Whether that is an epoll descriptor, whose events may be asked for without taking any away.
-  [[nodiscard]] bool waits_with_epoll() const noexcept { return waits_with_epoll_; }
 
  protected:
   std::string name_;
-  bool sends_parts_ = false, registers_local_ = false, reads_ = false, waits_with_epoll_ = false, tells_departures_ = false, keeps_messages_ = false;
+  Capabilities capabilities_;
   bool moved_ = false;
-  std::size_t largest_read_ = 0;
   int wait_fd_ = -1;
+};
+
+/// What is wanted of the network of a job.
+struct Need {
+  bool one_host = false;    ///< all ranks are on this host, so that the loopback interface will do
+  std::size_t whole = 0;    ///< bytes that should leave in one piece where a copy costs less than asking first
+  bool may_use_more = false;  ///< memory, for that: the job is small
+};
+
+/// The network that carries a job's messages.
+struct Choice {
+  std::string provider;   ///< "tcp;ofi_rxm"
+  std::string interface;  ///< "eth0", "mlx5_0"
+  std::string address;    ///< as a person reads it; empty when the network has no such form
+  std::string why;        ///< one sentence
+  std::string agreement;  ///< what both ends must have alike
+  std::size_t contexts = 0;  ///< that the node has; 0: no limit
+  std::size_t largest_message = 0, largest_name = 0;  ///< bytes
+  bool sends_whole = false;  ///< messages of Need::whole bytes, and a copy costs less than asking first
+};
+
+/// One thing that was looked at, and whether it was taken.
+struct Offered {
+  std::string provider, interface, address;
+  std::string verdict;  ///< "chosen", or why not
+  std::uint32_t megabits = 0;  ///< a second; 0: not known, or not asked
+};
+
+/// What came of a look at one kind of network.
+enum class Look : std::uint8_t {
+  taken,
+  passed,   ///< it is not there, or worth less than others
+  refused,  ///< the user has asked for it, and it does not work
+};
+
+/// A kind of network. All of a process's contexts are of the one that was chosen.
+struct Factory {
+  const char* name;
+  /// Parameters: HEDDLE_OFI_PROVIDER, HEDDLE_NET. Not `taken`: `problem` says the cause and the remedy. `offered` (may be null) gets all
+  /// that was looked at.
+  Look (*look)(const Need& need, Choice& choice, std::vector<Offered>* offered, std::string& problem);
+  /// Opens what the last look took, for all contexts of the process; undone by `close`.
+  bool (*open)(std::string& problem);
+  void (*close)() noexcept;
+  std::unique_ptr<Context> (*new_context)();  ///< null without memory
+  /// What a code of an Event or a call means.
+  std::string (*error_text)(int code);
+  /// What messages of this job have in common and others have not. After `open`, before the first `poll`. May be null.
+  void (*set_key)(std::uint64_t key) noexcept;
+  /// As Context::find_silent, for all contexts together; `process` is what `watch` was told. May be null.
+  bool (*find_silent)(int seconds, std::uint32_t& process, std::string& host) noexcept;
 };
 
 }  // namespace heddle::wire

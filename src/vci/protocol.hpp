@@ -10,10 +10,6 @@ namespace heddle {
 class Vci;
 class VciGuard;
 struct Request;
-
-namespace wire {
-class Context;
-}
 }  // namespace heddle
 
 namespace heddle::proto {
@@ -31,18 +27,6 @@ bool drain_backlog(VciGuard& guard) noexcept;
 
 /// Moves a piece of the next large message. True if anything moved.
 bool advance_transfers(VciGuard& guard) noexcept;
-
-/// Takes what has arrived from the network; sends what is gathered for it. True if there was anything. \pre the VCI has a network
-/// \param neighbours the node had something in this step
-bool poll_network(VciGuard& guard, bool neighbours) noexcept;
-bool flush_network(VciGuard& guard) noexcept;
-void destroy_network(Vci& vci) noexcept;
-/// Where a thread that waits for the VCI's network can sleep. \pre the VCI has a network
-struct NetworkPlace {
-  wire::Context& context;
-  int bell;  ///< the socket that is rung for the VCI
-};
-NetworkPlace network_place(VciGuard& guard) noexcept;
 
 Backlog* make_backlog() noexcept;
 void destroy_backlog(Backlog* backlog) noexcept;

@@ -8,6 +8,7 @@
 
 #include "match/matcher.hpp"
 #include "sys/handle.hpp"
+#include "transport/net/completion.hpp"
 
 namespace heddle {
 
@@ -72,6 +73,10 @@ struct Request : Object, match::Posted {
   std::uint8_t mode = 0;         ///< SendMode
   Transfer* transfer = nullptr;  ///< of a rendezvous under way
   Request* next = nullptr;       ///< in the VCI's free or ready list
+  /// Told when the network has taken the bytes of a send out of the user's hands.
+  struct NetworkCompletion : net::Completion {
+    Request* request = nullptr;
+  } network;
   Request* sibling = nullptr;    ///< the list of all requests of the VCI; never changes
 
   /// Sets the error, and keeps the communicator until somebody is told of it. \pre the VCI is held

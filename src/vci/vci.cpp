@@ -7,6 +7,7 @@
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/network.hpp"
 #include "vci/protocol.hpp"
 #include "vci/wait.hpp"
 
@@ -91,7 +92,7 @@ void stop_vcis() noexcept {
   for (auto& slot : pool_table) {
     Vci* vci = slot.exchange(nullptr, std::memory_order_relaxed);
     if (!vci) continue;
-    proto::destroy_network(*vci);
+    close_network(*vci);
     proto::destroy_backlog(vci->backlog);
     proto::free_spares(*vci);
     delete vci;
@@ -112,8 +113,8 @@ bool progress(VciGuard& guard, const Request* awaited) noexcept {
   Vci& vci = guard.vci();
   vci.stepping = true;
   bool worked = proto::take_records(guard, records_per_step, awaited);
-  const bool network = vci.net.load(std::memory_order_relaxed);
-  if (network) worked |= proto::poll_network(guard, worked);
+  net::Engine* const network = vci.net.load(std::memory_order_acquire);  // pairs with open_network, which need not hold the VCI
+  if (network) worked |= network->poll(guard, worked);
   if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);
   if (vci.transfers) worked |= proto::advance_transfers(guard);
   if (vci.ended_elsewhere.load(std::memory_order_relaxed)) {
@@ -133,7 +134,7 @@ bool progress(VciGuard& guard, const Request* awaited) noexcept {
     request->continuation->run(*request->continuation, *request, guard);
     worked = true;
   }
-  if (network) worked |= proto::flush_network(guard);
+  if (network) worked |= network->flush(guard);
   vci.stepping = false;
   return worked;
 }

@@ -18,7 +18,7 @@
 namespace heddle {
 
 namespace net {
-struct Net;  // this VCI's part of the network (proto/net_state.hpp)
+class Engine;  // this VCI's part of the network
 }
 
 namespace proto {
@@ -123,7 +123,7 @@ class Vci {
   alignas(sync::cache_line) ablation::Hot<sync::Lock> lock;
   alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records in `backlog`; senders look before they push
   ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
-  std::atomic<net::Net*> net{nullptr};   ///< set once, when the VCI first uses the network; null until then
+  std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
   const unsigned index;
 
@@ -140,6 +140,7 @@ class Vci {
   proto::Unexpected* spare = nullptr;  ///< nodes of small unexpected messages, to be used again
   unsigned spares = 0;
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
+  int network_bell = -1;               ///< the socket of the thread that sleeps for this VCI (transport/shm/doorbell.hpp)
   bool stepping = false;               ///< inside `progress`; see leave_work
 
   /// A hint, without the lock: there is something for `progress` to do.

@@ -7,9 +7,8 @@
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
+#include "transport/net/engine.hpp"
 #include "transport/shm/node.hpp"
-#include "transport/wire.hpp"
-#include "vci/protocol.hpp"
 
 namespace heddle {
 
@@ -71,15 +70,15 @@ bool Process::find_sources(park::Awaited only, park::NetworkSources& sources) no
   if (!network().is_open()) return false;
   for_each_vci([&](Vci& vci) {
     const auto place = static_cast<park::Awaited>(vci.index);
-    if (!vci.net.load(std::memory_order_relaxed)) return;
+    net::Engine* const engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
+    if (!engine) return;
     if (!VciGuard::try_hold(vci)) return sources.add_awake();
     VciGuard guard(vci, VciGuard::Adopt{});
-    const proto::NetworkPlace at = proto::network_place(guard);
-    if (at.context.wait_fd() < 0) return sources.add_silent();
-    if (!at.context.may_sleep()) return sources.add_awake();
+    if (engine->wait_fd() < 0) return sources.add_silent();
+    if (!engine->may_sleep()) return sources.add_awake();
     if (only != park::anything && only != place) return;
-    sources.add(at.context.wait_fd(), at.context.waits_with_epoll());
-    sources.set_bell(at.bell);
+    sources.add(engine->wait_fd(), engine->capabilities().waits_with_epoll);
+    sources.set_bell(vci.network_bell);
   });
   return true;
 }

@@ -11,23 +11,23 @@
 #include <random>
 
 #include "frames.hpp"
-#include "transport/network.hpp"
-#include "transport/ofi/library.hpp"
+#include "transport/net/wires.hpp"
 #include "transport/tcp/context.hpp"
+#include "transport/tcp/factory.hpp"
 
 using namespace heddle;
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  wire::Network network;
+  net::Network network;
   std::string problem;
-  ofi::prefer_rxm_buffer((64 << 10) + 512);  // as the library, or ofi_rxm would not even connect
   tcp::set_key(0x5eed);
-  if (!wire::choose(true, network, nullptr, problem) || !wire::open(network, problem)) {
+  // As the library asks, or ofi_rxm would not even connect.
+  if (!net::choose({true, 64 << 10, true}, network, nullptr, problem) || !network.factory->open(problem)) {
     std::fprintf(stderr, "stranger: %s\n", problem.c_str());
     return 1;
   }
-  const std::unique_ptr<wire::Context> opened = wire::new_context(network);
+  const std::unique_ptr<wire::Context> opened = network.factory->new_context();
   wire::Context& context = *opened;
   if (!context.open(65536, false, problem)) {
     std::fprintf(stderr, "stranger: %s\n", problem.c_str());
@@ -38,13 +38,13 @@ int main(int argc, char** argv) {
   where.sin_family = AF_INET;
   where.sin_port = htons(static_cast<std::uint16_t>(std::atoi(argv[2])));
   inet_pton(AF_INET, argv[1], &where.sin_addr);
-  const wire::Address to = context.insert(network.choice.info ? std::string(reinterpret_cast<const char*>(&where), sizeof where)
+  const wire::Address to = context.insert(network.factory != &tcp::factory ? std::string(reinterpret_cast<const char*>(&where), sizeof where)
                                                               : tcp::encode({4711, {{tcp::Endpoint::of(any), 0, true}}}));
   std::mt19937_64 random(7);
   int sent = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
   const auto send = [&](const std::vector<std::byte>& bytes) {
-    static wire::Operation operation{{}, wire::Operation::Kind::send};
+    static wire::Operation operation;
     wire::Event events[8];
     while (std::chrono::steady_clock::now() < deadline) {
       const int code = context.send(to, bytes.data(), bytes.size(), nullptr, operation);

@@ -104,7 +104,7 @@ void Stranger::send(Line& line, std::size_t bytes) {
 }
 
 void Stranger::post_read(const std::string& peer, std::size_t bytes) {
-  Posted& read = post(wire::Operation::Kind::read, identity_of(peer), bytes);
+  Posted& read = post(true, identity_of(peer), bytes);
   read.room.assign(bytes + 2 * Posted::guard, std::byte{0x5a});
   const wire::Address from = context.insert(peer);
   if (from == wire::no_address) wrong("a peer's name is refused");
@@ -115,7 +115,7 @@ void Stranger::post_read(const std::string& peer, std::size_t bytes) {
 
 void Stranger::post_message(const std::string& peer, std::size_t bytes) {
   bytes = std::max(bytes, sizeof(std::size_t));
-  Posted& message = post(wire::Operation::Kind::send, identity_of(peer), bytes);
+  Posted& message = post(false, identity_of(peer), bytes);
   message.room.resize(bytes);
   fill(message.room.data(), bytes, message.number);
   std::memcpy(message.room.data(), &message.number, sizeof message.number);
@@ -212,7 +212,7 @@ void Stranger::finish() {
   settle();
   for (const auto& one : posted) {
     must(one->complete, "something that was posted to a peer that is gone never completes");
-    if (one->operation.kind != wire::Operation::Kind::read) continue;
+    if (!one->reads) continue;
     for (std::size_t i = 0; i < Posted::guard; ++i)
       must(one->room[i] == std::byte{0x5a} && one->room[one->room.size() - 1 - i] == std::byte{0x5a}, "a read wrote outside its bounds");
     for (std::size_t i = 0; i < one->bytes; ++i) must(one->at()[i] == std::byte{0xa5}, "a read wrote after it was complete");
@@ -222,7 +222,7 @@ void Stranger::finish() {
 Posted* Stranger::waiting_read(std::size_t which) {
   std::vector<Posted*> waiting;
   for (const auto& one : posted)
-    if (one->operation.kind == wire::Operation::Kind::read && one->asked && !one->complete) waiting.push_back(one.get());
+    if (one->reads && one->asked && !one->complete) waiting.push_back(one.get());
   return waiting.empty() ? nullptr : waiting[which % waiting.size()];
 }
 
@@ -242,11 +242,11 @@ int Stranger::listen_at(int from, int to) {
   wrong("no port is free");
 }
 
-Posted& Stranger::post(wire::Operation::Kind kind, std::uint64_t peer, std::size_t bytes) {
+Posted& Stranger::post(bool reads, std::uint64_t peer, std::size_t bytes) {
   if (!lines_of(peer) && !listens(peer)) trouble(peer);  // nobody is there
   posted.push_back(std::make_unique<Posted>());
   Posted& one = *posted.back();
-  one.operation.kind = kind;
+  one.reads = reads;
   one.peer = peer;
   one.number = posted.size();
   one.bytes = bytes;
@@ -337,9 +337,9 @@ bool Stranger::at_rest() {
 bool Stranger::nothing_is_missing() {
   if (!expected_.empty()) return false;
   for (const auto& one : posted) {
-    if (one->operation.kind == wire::Operation::Kind::read && !one->complete && (one->finished || one->refused)) return false;
+    if (one->reads && !one->complete && (one->finished || one->refused)) return false;
     if (!is_reachable(one->peer)) continue;
-    if (one->operation.kind == wire::Operation::Kind::read ? !one->asked : !one->arrived || !one->complete) return false;
+    if (one->reads ? !one->asked : !one->arrived || !one->complete) return false;
   }
   return std::none_of(answers_.begin(), answers_.end(), [&](const Answer& answer) { return is_reachable(answer.peer); });
 }

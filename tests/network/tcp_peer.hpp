@@ -75,6 +75,7 @@ inline constexpr std::uint32_t loopback = INADDR_LOOPBACK;
 /// What the context was asked to send or read. The first member is what it knows.
 struct Posted {
   wire::Operation operation;
+  bool reads = false;  ///< a read, not a message
   std::uint64_t peer = 0;
   std::size_t number = 0, bytes = 0;
   bool complete = false, arrived = false;
@@ -221,7 +222,7 @@ class Stranger {
   static int lowest_descriptor();
   static int listen_at(int from, int to);
 
-  Posted& post(wire::Operation::Kind kind, std::uint64_t peer, std::size_t bytes);
+  Posted& post(bool reads, std::uint64_t peer, std::size_t bytes);
 
   void trouble(std::uint64_t peer) { troubled_[peer] = true; }
   [[nodiscard]] bool is_troubled(std::uint64_t peer) const { return troubled_.count(peer); }

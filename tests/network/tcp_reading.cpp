@@ -46,7 +46,7 @@ std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes)
 
 Posted* Stranger::read_of(const Line& line, std::uint64_t id) {
   for (const auto& one : posted)
-    if (one->operation.kind == wire::Operation::Kind::read && one->asked && !one->complete && !one->finished && !one->refused && one->id == id &&
+    if (one->reads && one->asked && !one->complete && !one->finished && !one->refused && one->id == id &&
         one->peer == line.peer)
       return one.get();
   return nullptr;
@@ -55,7 +55,7 @@ Posted* Stranger::read_of(const Line& line, std::uint64_t id) {
 bool Stranger::is_unclear(const Line& line, const tcp::PacketHead& head) {
   if (head.kind != tcp::PacketKind::reply && head.kind != tcp::PacketKind::refusal) return false;
   return !read_of(line, head.id) && std::any_of(posted.begin(), posted.end(), [&](const auto& one) {
-    return one->operation.kind == wire::Operation::Kind::read && !one->asked && !one->complete && one->peer == line.peer;
+    return one->reads && !one->asked && !one->complete && one->peer == line.peer;
   });
 }
 
@@ -128,7 +128,7 @@ void Stranger::end_packet(Line& line) {
 }
 
 void Stranger::arrived(const wire::Event& event) {
-  if (event.operation->kind == wire::Operation::Kind::receive) {
+  if (!event.operation) {
     must(!expected_.empty(), "a message is handed out that was not sent");
     must(!(reinterpret_cast<std::uintptr_t>(event.data) & 7), "a message does not lie at a multiple of eight");
     const std::vector<std::byte>& right = expected_.front();
@@ -140,7 +140,7 @@ void Stranger::arrived(const wire::Event& event) {
   Posted& one = *reinterpret_cast<Posted*>(event.operation);
   must(!one.complete, "an operation completes twice");
   one.complete = true;
-  if (one.operation.kind == wire::Operation::Kind::send) {
+  if (!one.reads) {
     must(!event.error || is_troubled(one.peer), "a message to a good peer fails");
     return;
   }
@@ -234,7 +234,7 @@ void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* bo
 void Stranger::verify() {
   for (const std::uint64_t peer : failing_)
     for (const auto& one : posted)
-      must(one->peer != peer || one->operation.kind != wire::Operation::Kind::read || one->complete, "one read fails because of its peer, and another does not");
+      must(one->peer != peer || !one->reads || one->complete, "one read fails because of its peer, and another does not");
   failing_.clear();
   for (auto& line : lines) {
     if (line->ended && line->over) continue;
@@ -252,7 +252,7 @@ void Stranger::verify() {
     if (!line->peer) continue;
     for (const auto& one : posted) {
       if (one->peer != line->peer || one->complete) continue;
-      if (line->bad && one->operation.kind == wire::Operation::Kind::read) wrong("a read survives the bad packet of its peer");
+      if (line->bad && one->reads) wrong("a read survives the bad packet of its peer");
       if (!lines_of(line->peer)) wrong("what was posted to a peer without a connection does not fail");
     }
   }

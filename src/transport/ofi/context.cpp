@@ -10,6 +10,7 @@
 #include <new>
 
 #include "sys/params.hpp"
+#include "transport/host_address.hpp"
 #include "transport/ofi/library.hpp"
 #include "transport/ofi/tcp_watch.hpp"
 
@@ -25,6 +26,7 @@ constexpr std::size_t send_pool_bytes = std::size_t{20} << 20;
 
 fi_info* chosen = nullptr;
 fid_fabric* fabric = nullptr;
+std::string* own_place = new std::string;  ///< never destroyed: who exits may still name a peer
 static_assert(sizeof(fi_context2) <= sizeof(wire::Operation::room) && FI_EAGAIN == EAGAIN && FI_ADDR_UNSPEC == wire::no_address);
 
 std::mutex open_mutex;  ///< opening is rare, and providers keep lists of their own
@@ -59,11 +61,15 @@ bool open_fabric(fi_info* info, std::string& problem) {
 
 void close_fabric() noexcept { close_fid(fabric); }
 
+void set_own_place(const std::string& interface, const std::string& address) {
+  *own_place = address.empty() ? interface : interface + " " + address;
+}
+
 bool Context::fail(const char* what, long code, std::string& problem) {
   problem = std::string("the network provider ") + info_->fabric_attr->prov_name + " on " + info_->domain_attr->name + ": " + what +
             ": " + error_text(code);
   const rlim_t limit = lock_limit();
-  if (registers_local_ && (code == FI_ENOMEM || code == -FI_ENOMEM) && limit != RLIM_INFINITY)
+  if (capabilities_.registers_local && (code == FI_ENOMEM || code == -FI_ENOMEM) && limit != RLIM_INFINITY)
     problem += ". It works on memory that cannot be swapped out, about 40 MiB for each VCI and what is sent and received, and the limit "
                "(`ulimit -l`) is " + std::to_string(limit >> 10) + " KiB: raise it, for the launcher's daemons as well, or let "
                "HEDDLE_OFI_PROVIDER=\"tcp;ofi_rxm\" do without";
@@ -72,7 +78,7 @@ bool Context::fail(const char* what, long code, std::string& problem) {
 }
 
 bool Context::may_lock(std::size_t bytes) noexcept {
-  if (!registers_local_ || lock_limit() == RLIM_INFINITY) return true;
+  if (!capabilities_.registers_local || lock_limit() == RLIM_INFINITY) return true;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   wire::Registration trial;
@@ -90,14 +96,14 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   if (code) return fail("opening a domain", code, problem);
 
   const std::uint64_t mode = static_cast<std::uint64_t>(info_->domain_attr->mr_mode);
-  registers_local_ = mode & FI_MR_LOCAL;
+  capabilities_.registers_local = mode & FI_MR_LOCAL;
   own_keys_ = !(mode & FI_MR_PROV_KEY);
   virtual_addresses_ = mode & FI_MR_VIRT_ADDR;
   bind_memory_ = mode & FI_MR_ENDPOINT;
   inject_ = info_->tx_attr->inject_size;
-  reads_ = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
-  sends_parts_ = !registers_local_ && info_->tx_attr->iov_limit >= 3;
-  largest_read_ = info_->ep_attr->max_msg_size;
+  capabilities_.reads = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
+  capabilities_.sends_parts = !capabilities_.registers_local && info_->tx_attr->iov_limit >= 3;
+  capabilities_.largest_read = info_->ep_attr->max_msg_size;
 
   fi_cq_attr cq{};
   cq.format = FI_CQ_FORMAT_DATA;
@@ -144,12 +150,11 @@ bool Context::post_all(std::string& problem) {
   each = (each + 63) & ~std::size_t{63};
   receive_memory_ = static_cast<std::byte*>(std::aligned_alloc(4096, (each * static_cast<std::size_t>(count) + 4095) & ~std::size_t{4095}));
   if (!receive_memory_) return fail("memory to receive in", FI_ENOMEM, problem);
-  if (registers_local_ && !register_memory(receive_memory_, each * static_cast<std::size_t>(count), wire::Use::receive, receive_registration_))
+  if (capabilities_.registers_local && !register_memory(receive_memory_, each * static_cast<std::size_t>(count), wire::Use::receive, receive_registration_))
     return fail("registering memory to receive in", FI_ENOMEM, problem);
   for (int i = 0; i < count; ++i) {
     auto* buffer = new (std::nothrow) Receive;
     if (!buffer) return fail("memory to receive in", FI_ENOMEM, problem);
-    buffer->kind = wire::Operation::Kind::receive;
     buffer->memory = receive_memory_ + static_cast<std::size_t>(i) * each;
     buffer->bytes = each;
     receives_.push_back(buffer);
@@ -220,11 +225,11 @@ int Context::poll(wire::Event* events, int n) noexcept {
     fi_cq_err_entry failed{};
     if (fi_cq_readerr(queue_, &failed, 0) <= 0) return 0;
     auto* operation = static_cast<wire::Operation*>(failed.op_context);
-    events[0] = {operation, failed.flags, 0, nullptr, failed.err ? failed.err : FI_EIO};
-    if (operation && operation->kind == wire::Operation::Kind::receive) {
-      // A cancelled or truncated receive; its buffer may still hold earlier messages only where several share it.
-      to_post_.push_back(static_cast<Receive*>(operation));
-    }
+    if (!operation) return 0;
+    const bool receives = !operation->done;
+    events[0] = {receives ? nullptr : operation, 0, nullptr, failed.err ? failed.err : FI_EIO};
+    // A cancelled or truncated receive; its buffer may still hold earlier messages only where several share it.
+    if (receives) to_post_.push_back(static_cast<Receive*>(operation));
     return 1;
   }
   if (got < 0) return static_cast<int>(got);
@@ -233,13 +238,13 @@ int Context::poll(wire::Event* events, int n) noexcept {
     const fi_cq_data_entry& entry = entries[i];
     auto* operation = static_cast<wire::Operation*>(entry.op_context);
     if (!operation) continue;
-    if (operation->kind == wire::Operation::Kind::receive) {
+    if (!operation->done) {
       auto* buffer = static_cast<Receive*>(operation);
       if (!multi_ || entry.flags & FI_MULTI_RECV) to_post_.push_back(buffer);  // posted again when its messages are handled
       if (multi_ && !(entry.flags & FI_RECV)) continue;                        // the notice alone
-      events[found++] = {operation, entry.flags, entry.len, multi_ ? static_cast<std::byte*>(entry.buf) : buffer->memory, 0};
+      events[found++] = {nullptr, entry.len, multi_ ? static_cast<std::byte*>(entry.buf) : buffer->memory, 0};
     } else {
-      events[found++] = {operation, entry.flags, entry.len, nullptr, 0};
+      events[found++] = {operation, entry.len, nullptr, 0};
     }
   }
   return found;
@@ -266,6 +271,17 @@ void Context::deregister(wire::Registration& registration) noexcept {
   auto* region = static_cast<fid_mr*>(registration.memory);
   close_fid(region);
   registration = {};
+}
+
+void Context::watch(std::string_view name, std::uint32_t process) noexcept { watch_peer(name.data(), process); }
+
+std::string Context::way(wire::Address address) const {
+  std::string text = *own_place;
+  sockaddr_storage name{};
+  std::size_t length = sizeof name;
+  if (fi_av_lookup(addresses_, address, &name, &length)) return text;
+  if (const std::string there = text_of(reinterpret_cast<const sockaddr&>(name)); !there.empty()) text += " to " + there;
+  return text;
 }
 
 bool Context::has_left(wire::Address address) const noexcept {

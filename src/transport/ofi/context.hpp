@@ -19,9 +19,11 @@
 
 namespace heddle::ofi {
 
-/// Opens the fabric that `choice.info` describes, for all contexts of the process. Undone by `close_fabric`.
+/// Opens the fabric that `info` describes, for all contexts of the process. Undone by `close_fabric`.
 bool open_fabric(fi_info* info, std::string& problem);
 void close_fabric() noexcept;
+/// Where messages leave, for what is said of a peer that is not reached. Before the first context.
+void set_own_place(const std::string& interface, const std::string& address);
 
 /// Not thread-safe: whoever calls holds the VCI. Since each has a domain of its own, libfabric's locks are off.
 ///
@@ -34,6 +36,8 @@ class Context final : public wire::Context {
   bool open(std::size_t largest, bool wait, std::string& problem) override;
   void close() noexcept override;
   wire::Address insert(std::string_view name) noexcept override;
+  void watch(std::string_view name, std::uint32_t process) noexcept override;
+  [[nodiscard]] std::string way(wire::Address address) const override;
   int send(wire::Address to, const void* data, std::size_t bytes, void* descriptor, wire::Operation& operation) noexcept override;
   int send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept override;
   int read(wire::Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,

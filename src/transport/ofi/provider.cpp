@@ -62,7 +62,7 @@ const char* asked_provider() noexcept { return provider_name.text(); }
 
 bool is_over_sockets(const std::string& provider) noexcept { return rank_of(provider.c_str()) >= rank_of("tcp;ofi_rxm"); }
 
-bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::string& problem) {
+bool choose(bool one_host, wire::Choice& choice, fi_info*& taken, std::vector<wire::Offered>* offered, std::string& problem) {
   const auto wanted = wanted_network(problem);
   if (!wanted) return false;
   const Library* library = load(problem);
@@ -93,7 +93,7 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
   long best_score = -1;
   std::size_t best_place = 0;
   for (fi_info* info = list; info; info = info->next) {
-    Offered seen{info->fabric_attr->prov_name ? info->fabric_attr->prov_name : "", info->domain_attr->name ? info->domain_attr->name : "",
+    wire::Offered seen{info->fabric_attr->prov_name ? info->fabric_attr->prov_name : "", info->domain_attr->name ? info->domain_attr->name : "",
                  address_text(*info), {}, 0};
     const std::string bytes = address_bytes(seen.address);
     long score = -1;
@@ -117,7 +117,7 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
     }
     if (!offered) continue;
     bool repeated = false;  // providers list the same thing once for each of their protocols
-    for (const Offered& known : *offered)
+    for (const wire::Offered& known : *offered)
       repeated |= known.provider == seen.provider && known.interface == seen.interface && known.address == seen.address;
     if (!repeated) offered->push_back(seen);
   }
@@ -130,9 +130,9 @@ bool choose(bool one_host, Choice& choice, std::vector<Offered>* offered, std::s
     return false;
   }
   if (offered && best_place < offered->size()) (*offered)[best_place].verdict = "chosen";
-  choice.info = library->dupinfo(best);
+  taken = library->dupinfo(best);
   library->freeinfo(list);
-  if (!choice.info) return problem = "no memory", false;
+  if (!taken) return problem = "no memory", false;
   choice.why = *provider_name.text() ? "HEDDLE_OFI_PROVIDER asks for it" : "the first of the providers found, in the order of preference";
   if (!wanted->any) choice.why += std::string(", on HEDDLE_NET=") + wanted->text;
   else if (one_host && is_loopback(address_bytes(choice.address))) choice.why += "; all ranks are on this host, so the loopback interface will do";

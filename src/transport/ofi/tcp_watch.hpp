@@ -18,11 +18,6 @@ void watch_peer(const void* name, std::uint32_t rank) noexcept;
 /// process still listens: its kernel answers. Any thread.
 bool refuses_connections(const void* name, std::size_t bytes) noexcept;
 
-/// Turns on keepalives: the kernel probes the peer after every `seconds / 4` of silence. Any thread.
-void ask_when_silent(int fd, int seconds) noexcept;
-/// Whether the peer has been silent for `seconds` and missed more than one keepalive. Any thread.
-bool is_silent(int fd, int seconds) noexcept;
-
 /// Checks the TCP connections between registered endpoints and turns on their keepalives. To be called every `seconds / 4`. True
 /// when a peer's kernel has not answered for `seconds`; `host` is its address, with the lowest rank known there. A busy or
 /// stopped process is not silent: its kernel answers. One thread at a time.

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/ofi/tcp_watch.hpp"
+#include "transport/socket_silence.hpp"
 #include "transport/tcp/connection.hpp"
 #include "transport/tcp/context.hpp"
 
@@ -198,8 +198,8 @@ std::string Context::way(wire::Address address) const {
 wire::Address Context::find_silent(int seconds, std::string& host) noexcept {
   for (const auto& connection : connections_) {
     if (connection->fd < 0 || connection->phase != Connection::Phase::joined) continue;
-    ofi::ask_when_silent(connection->fd, seconds);
-    if (!ofi::is_silent(connection->fd, seconds)) continue;
+    ask_when_silent(connection->fd, seconds);
+    if (!is_silent(connection->fd, seconds)) continue;
     host = connection->there.text();
     return connection->peer->address;
   }

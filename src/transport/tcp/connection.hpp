@@ -27,8 +27,6 @@ inline std::int64_t seconds_now() noexcept {
 
 /// The proof that a process of this job puts into a packet of this kind.
 std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, std::uint64_t detail) noexcept;
-/// The addresses of this host. They change only before the first `Context::open`.
-const std::vector<HostAddress>& own_host() noexcept;
 /// Which of them have led nowhere so far.
 Experience& experience() noexcept;
 

@@ -101,7 +101,7 @@ std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, s
   return proof_of(job_key, kind, from, to, detail);
 }
 
-Context::Context() { received_.kind = wire::Operation::Kind::receive; }
+Context::Context() = default;
 Context::~Context() { Context::close(); }
 
 /// Listens at one port of the offered address, or of all the host's addresses if several are offered: a socket for each would cost a descriptor
@@ -140,16 +140,15 @@ bool Context::listen_at(std::string& problem) {
 bool Context::open(std::size_t largest, bool, std::string& problem) {
   largest_ = largest;
   buffer_bytes_ = (std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10) + 7) & ~std::size_t{7};
-  sends_parts_ = reads_ = tells_departures_ = true;
-  keeps_messages_ = true;
-  largest_read_ = std::size_t{1} << 30;
+  capabilities_.sends_parts = capabilities_.reads = capabilities_.tells_departures = capabilities_.keeps_messages = true;
+  capabilities_.largest_read = std::size_t{1} << 30;
   if (!listen_at(problem)) return false;
   epoll_ = make_descriptor([] { return epoll_create1(EPOLL_CLOEXEC); });
   epoll_event event{};
   event.events = EPOLLIN;
   if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event)) return failed("epoll", problem);
   wait_fd_ = epoll_;
-  waits_with_epoll_ = true;
+  capabilities_.waits_with_epoll = true;
   return true;
 }
 

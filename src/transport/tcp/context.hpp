@@ -17,6 +17,7 @@ namespace heddle::tcp {
 
 /// Sets this host's addresses; contexts of this process listen at those that are offered. Call before the first `open`.
 void set_host(std::vector<HostAddress> addresses);
+const std::vector<HostAddress>& own_host() noexcept;
 /// The same with a single address.
 void set_address(const sockaddr_storage& address);
 /// Sets the job's key; connections that do not prove knowledge of it are closed. Call before the first `poll`.

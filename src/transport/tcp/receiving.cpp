@@ -155,7 +155,7 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
       return false;
     }
     connection.begin += whole;
-    if (head.kind == PacketKind::message) events[found++] = {&received_, 0, head.bytes, body, 0};
+    if (head.kind == PacketKind::message) events[found++] = {nullptr, head.bytes, body, 0};
     else if (head.kind == PacketKind::request) answer(connection, head.id, body);
     else if (head.kind == PacketKind::refusal) end_read(head.id, EACCES);
     else if (head.kind == PacketKind::choice) join(connection, peer_of(connection.from));

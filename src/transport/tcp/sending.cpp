@@ -57,7 +57,7 @@ void Context::release(Packet& packet) noexcept {
 void Context::drop(Packet*& head, Packet*& tail, int error) noexcept {
   while (Packet* packet = head) {
     head = packet->next;
-    if (packet->operation) done_.push_back({packet->operation, 0, 0, nullptr, error});
+    if (packet->operation) done_.push_back({packet->operation, 0, nullptr, error});
     release(*packet);
   }
   tail = nullptr;
@@ -94,7 +94,7 @@ bool Context::push(Connection& connection) noexcept {
       sent -= left;
       connection.head = first->next;
       if (!connection.head) connection.tail = nullptr;
-      if (first->operation) done_.push_back({first->operation, 0, 0, nullptr, 0});
+      if (first->operation) done_.push_back({first->operation, 0, nullptr, 0});
       release(*first);
       if (!sent) break;
     }
@@ -134,7 +134,7 @@ void Context::post_on(Connection& connection, Packet& packet) noexcept {
 int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
   if (!peer.error && !peer.out && !peer.attempt) connect(peer);
   if (peer.error) {
-    if (packet.operation) done_.push_back({packet.operation, 0, 0, nullptr, peer.error});
+    if (packet.operation) done_.push_back({packet.operation, 0, nullptr, peer.error});
     release(packet);
     return 0;
   }
@@ -155,7 +155,7 @@ int Context::post(Peer& peer, Packet& packet, bool later) noexcept {
     packet.operation = nullptr;
     push(connection);
     if (connection.fd < 0) {
-      if (operation) done_.push_back({operation, 0, 0, nullptr, peer.error});
+      if (operation) done_.push_back({operation, 0, nullptr, peer.error});
       return 0;
     }
     if (!connection.head) return 1;
@@ -207,7 +207,7 @@ int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::u
 }
 
 void Context::end_read(std::size_t slot, int error) noexcept {
-  done_.push_back({reads_under_way_[slot].operation, 0, reads_under_way_[slot].bytes, nullptr, error});
+  done_.push_back({reads_under_way_[slot].operation, reads_under_way_[slot].bytes, nullptr, error});
   --reads_under_way_[slot].peer->reads;
   reads_under_way_[slot] = {};
   free_reads_.push_back(static_cast<std::uint32_t>(slot));
@@ -220,7 +220,7 @@ void Context::answer(Connection& connection, std::uint64_t id, const std::byte* 
   const auto index = static_cast<std::uint32_t>(request.key);
   const Region* region = index < regions_.size() ? &regions_[index] : nullptr;
   if (!region || !region->used || region->generation != request.key >> 32 || request.offset > region->bytes ||
-      request.bytes > region->bytes - request.offset || request.bytes > largest_read_) {
+      request.bytes > region->bytes - request.offset || request.bytes > capabilities_.largest_read) {
     packet.fill(PacketKind::refusal, id, 0);
   } else {
     packet.fill(PacketKind::reply, id, request.bytes);

@@ -51,7 +51,6 @@ TEST_F(TcpContext, what_does_not_begin_with_the_jobs_key_is_thrown_out_and_hands
   EXPECT_TRUE(b.messages.empty());
   // And who belongs here is served as before.
   wire::Operation operation;
-  operation.kind = wire::Operation::Kind::send;
   const auto bytes = pattern(100, 9);
   a.context.send(a.context.insert(b.context.name()), bytes.data(), bytes.size(), nullptr, operation);
   ASSERT_TRUE(until(a, b, [&] { return b.messages.size() == 1; }));
@@ -79,7 +78,6 @@ TEST_F(TcpContext, strangers_leave_no_memory_behind_where_nobody_ever_sleeps) {
 /// A read whose reply has begun on one of two connections of its peer.
 struct HalfRead {
   HalfRead() {
-    operation.kind = wire::Operation::Kind::read;
     a.context.read(a.context.insert(peer.name), room.data(), room.size(), nullptr, 0, 1, operation);
     id = peer.next_request();
     peer.send(first, PacketKind::reply, id, body.data(), body.size(), 1000);

@@ -79,7 +79,6 @@ class TcpConnectAttempt : public testing::Test {
     set_key(key);
     a = std::make_unique<Side>();
     b = std::make_unique<Side>();
-    sent.kind = wire::Operation::Kind::send;
   }
   [[nodiscard]] std::uint16_t port() const { return name_of(*b).addresses[0].address.port; }
   /// b's name, with other addresses that are tried before its own.
@@ -136,7 +135,7 @@ TEST_F(TcpConnectAttempt, who_is_not_meant_cannot_pretend_to_be) {
     Side from;
     b->messages.clear();
     Somebody stranger(9, port());
-    wire::Operation operation{{}, wire::Operation::Kind::send};
+    wire::Operation operation;
     from.context.send(from.context.insert(b_also_at({9})), bytes.data(), bytes.size(), nullptr, operation);
     ASSERT_TRUE(until(from, *b, [&] { return stranger.look(), stranger.has_greeting(); }));
     stranger.say(kind, id, 7);
@@ -165,7 +164,7 @@ TEST_F(TcpConnectAttempt, a_peer_that_all_addresses_fail_for_fails_what_was_post
   b.reset();
   Side other;
   send_to(name);
-  wire::Operation read{{}, wire::Operation::Kind::read};
+  wire::Operation read;
   std::vector<std::byte> room(100);
   const wire::Address peer = a->context.insert(name);
   a->context.read(peer, room.data(), room.size(), nullptr, 0, 1, read);
@@ -190,10 +189,8 @@ TEST_F(TcpConnectAttempt, messages_and_reads_that_wait_for_the_search_are_served
   std::vector<std::vector<std::byte>> rooms(reads.size(), std::vector<std::byte>(memory.size()));
   for (std::size_t i = 0; i < sends.size(); ++i) {
     messages.push_back(pattern(i * 4000, static_cast<unsigned>(i)));
-    sends[i].kind = wire::Operation::Kind::send;
     EXPECT_EQ(a->context.send(to, messages[i].data(), messages[i].size(), nullptr, sends[i]), 0) << "the buffer is not free yet";
     if (i >= reads.size()) continue;
-    reads[i].kind = wire::Operation::Kind::read;
     EXPECT_EQ(a->context.read(to, rooms[i].data(), rooms[i].size(), nullptr, registration.base, registration.key, reads[i]), 0);
   }
   ASSERT_TRUE(until(*a, *b, [&] { return stranger.look(), stranger.has_greeting(); }));
@@ -227,7 +224,6 @@ TEST_F(TcpConnectAttempt, two_that_look_for_each_other_end_with_one_connection) 
     };
     const wire::Address to_two = one.context.insert(with_more(two, 9)), to_one = two.context.insert(with_more(one, 10));
     std::vector<wire::Operation> operations(40);
-    for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
     for (std::size_t i = 0; i < operations.size();) {
       if (i == 20 && round % 3 == 1) one.look();
       if (i == 30 && round % 3 == 2) two.look();

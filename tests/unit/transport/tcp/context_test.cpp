@@ -34,7 +34,6 @@ TEST_F(TcpContext, messages_of_all_lengths_arrive_in_order) {
   std::vector<wire::Operation> operations(sent.size());
   std::size_t kept = 0;
   for (std::size_t i = 0; i < sent.size(); ++i) {
-    operations[i].kind = wire::Operation::Kind::send;
     const int code = a.context.send(to, sent[i].data(), sent[i].size(), nullptr, operations[i]);
     ASSERT_TRUE(code == 0 || code == 1);
     kept += code == 0;
@@ -50,7 +49,6 @@ TEST_F(TcpContext, what_the_kernel_does_not_take_waits_and_leaves_later) {
   std::vector<wire::Operation> operations(400);  // 38 MiB: more than two sockets hold
   std::size_t kept = 0;
   for (auto& operation : operations) {
-    operation.kind = wire::Operation::Kind::send;
     kept += a.context.send(to, bytes.data(), bytes.size(), nullptr, operation) == 0;
   }
   EXPECT_GT(kept, 0U);
@@ -63,7 +61,6 @@ TEST_F(TcpContext, both_may_connect_at_once) {
   Side a, b;
   const wire::Address to_b = a.context.insert(b.context.name()), to_a = b.context.insert(a.context.name());
   wire::Operation operation;
-  operation.kind = wire::Operation::Kind::send;
   for (int round = 0; round < 50; ++round) {
     const auto bytes = pattern(64, static_cast<unsigned>(round));
     while (a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operation) == 0) a.done.clear(), a.look();
@@ -80,7 +77,6 @@ TEST_F(TcpContext, of_two_connections_between_two_contexts_one_is_closed) {
     Side a, b;
     const wire::Address to_b = a.context.insert(b.context.name()), to_a = b.context.insert(a.context.name());
     std::vector<wire::Operation> operations(40);
-    for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
     const auto bytes = pattern(round % 2 ? largest : 64, 1);
     for (std::size_t i = 0; i < operations.size();) {
       a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operations[i++]);
@@ -104,7 +100,6 @@ TEST_F(TcpContext, a_closed_connection_that_a_child_process_has_inherited_wakes_
   const int before = open_sockets();
   Side a, b;
   wire::Operation operations[2];
-  for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
   const auto bytes = pattern(64, 1);
   a.context.send(a.context.insert(b.context.name()), bytes.data(), bytes.size(), nullptr, operations[0]);
   b.context.send(b.context.insert(a.context.name()), bytes.data(), bytes.size(), nullptr, operations[1]);
@@ -136,10 +131,8 @@ TEST_F(TcpContext, messages_between_the_answers_to_reads_arrive_whole) {
   const wire::Address to = b.context.insert(a.context.name());
   std::size_t next = 0;
   for (std::size_t i = 0; i < reads.size(); ++i) {
-    reads[i].kind = wire::Operation::Kind::read;
     ASSERT_EQ(a.context.read(from, rooms[i].data(), rooms[i].size(), nullptr, registration.base, registration.key, reads[i]), 0);
     for (std::size_t k = 0; k < 10; ++k, ++next) {
-      sends[next].kind = wire::Operation::Kind::send;
       b.context.send(to, sent[next].data(), sent[next].size(), nullptr, sends[next]);
       a.look();
       b.look();
@@ -163,7 +156,6 @@ TEST_F(TcpContext, reads_bring_the_bytes_that_were_asked_for_and_nothing_else) {
   std::vector<wire::Operation> operations(pieces.size());
   std::vector<std::vector<std::byte>> rooms;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    operations[i].kind = wire::Operation::Kind::read;
     rooms.emplace_back(pieces[i].bytes + 2, std::byte{0x5a});
     ASSERT_EQ(a.context.read(from, rooms[i].data() + 1, pieces[i].bytes, nullptr, registration.base + pieces[i].offset, registration.key, operations[i]), 0);
   }
@@ -190,7 +182,6 @@ TEST_F(TcpContext, reads_of_what_is_not_registered_are_refused) {
   const wire::Address from = a.context.insert(b.context.name());
   std::vector<std::byte> room(2000, std::byte{0x5a});
   std::vector<wire::Operation> operations(5);
-  for (auto& operation : operations) operation.kind = wire::Operation::Kind::read;
   a.context.read(from, room.data(), 1001, nullptr, 0, good, operations[0]);
   a.context.read(from, room.data(), 1, nullptr, 1000, good, operations[1]);
   a.context.read(from, room.data(), 8, nullptr, ~std::uint64_t{0} - 3, good, operations[2]);
@@ -207,11 +198,9 @@ TEST_F(TcpContext, a_peer_that_is_gone_fails_what_was_posted_to_it) {
   const auto bytes = pattern(64, 1);
   const wire::Address to = a.context.insert(b->context.name());
   std::vector<wire::Operation> operations(3);
-  for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
   a.context.send(to, bytes.data(), bytes.size(), nullptr, operations[0]);
   ASSERT_TRUE(until(a, *b, [&] { return b->messages.size() == 1; }));
   a.done.clear();
-  operations[1].kind = wire::Operation::Kind::read;
   std::vector<std::byte> room(10);
   a.context.read(to, room.data(), 10, nullptr, 0, 1, operations[1]);
   b->context.close();
@@ -228,12 +217,10 @@ TEST_F(TcpContext, a_peer_that_sends_without_pause_does_not_keep_another_from_be
   const wire::Address to = flood.context.insert(flooded.context.name()), from_other = other.context.insert(flooded.context.name());
   const auto small = pattern(40, 1), rare = pattern(24, 2);
   wire::Operation operation;
-  operation.kind = wire::Operation::Kind::send;
   std::vector<wire::Operation> operations(100'000);
   std::size_t next = 0;
   const auto more = [&] {  // always more than one look takes
     while (next < operations.size() - 200 && next < flooded.messages.size() + 4000) {
-      operations[next].kind = wire::Operation::Kind::send;
       flood.context.send(to, small.data(), small.size(), nullptr, operations[next++]);
     }
     flood.look();
@@ -259,7 +246,6 @@ TEST_F(TcpContext, what_a_peer_sent_before_it_left_arrives_though_sending_to_it_
   const auto bytes = pattern(64, 1);
   const wire::Address to_b = a.context.insert(b->context.name()), to_a = b->context.insert(a.context.name());
   std::vector<wire::Operation> operations(4);
-  for (auto& operation : operations) operation.kind = wire::Operation::Kind::send;
   a.context.send(to_b, bytes.data(), bytes.size(), nullptr, operations[0]);
   ASSERT_TRUE(until(a, *b, [&] { return b->messages.size() == 1; }));
   constexpr std::size_t many = 100;
@@ -293,6 +279,7 @@ TEST_F(TcpContext, messages_and_reads_among_several_arrive_whole_and_once) {
   struct Read {
     std::vector<std::byte> room;
     std::size_t offset;
+    const wire::Operation* operation;
   };
   std::vector<std::unique_ptr<std::vector<std::byte>>> kept;  // what is sent stays in place
   std::vector<std::unique_ptr<wire::Operation>> operations;
@@ -304,15 +291,13 @@ TEST_F(TcpContext, messages_and_reads_among_several_arrive_whole_and_once) {
     const std::size_t from = random() % sides, other = (from + 1 + random() % (sides - 1)) % sides;
     operations.push_back(std::make_unique<wire::Operation>());
     if (random() % 5 == 0) {
-      operations.back()->kind = wire::Operation::Kind::read;
       const std::size_t offset = random() % memory.size(), most = memory.size() - offset + 1;
       const std::size_t bytes = random() % (random() % 8 ? std::min<std::size_t>(most, 3000) : most);
-      reads.push_back(std::make_unique<Read>(Read{std::vector<std::byte>(bytes), offset}));
+      reads.push_back(std::make_unique<Read>(Read{std::vector<std::byte>(bytes), offset, operations.back().get()}));
       ASSERT_EQ(side[from]->context.read(to[from][other], reads.back()->room.data(), bytes, nullptr, registrations[other].base + offset,
                                          registrations[other].key, *operations.back()), 0);
       ++read_count[from];
     } else {
-      operations.back()->kind = wire::Operation::Kind::send;
       const std::size_t bytes = 8 + (random() % 8 ? random() % 300 : random() % (largest - 8));
       kept.push_back(std::make_unique<std::vector<std::byte>>(bytes, static_cast<std::byte>(next)));
       std::memcpy(kept.back()->data(), &next, sizeof next);
@@ -326,7 +311,8 @@ TEST_F(TcpContext, messages_and_reads_among_several_arrive_whole_and_once) {
   const auto over = [&] {
     for (std::size_t i = 0; i < sides; ++i) {
       std::size_t done = 0;
-      for (const auto* operation : side[i]->done) done += operation->kind == wire::Operation::Kind::read;
+      for (const auto* operation : side[i]->done)
+        done += std::any_of(reads.begin(), reads.end(), [&](const auto& read) { return read->operation == operation; });
       if (side[i]->messages.size() < sent[i].size() || done < read_count[i]) return false;
     }
     return true;
@@ -356,7 +342,6 @@ TEST_F(TcpContext, its_descriptor_tells_sleepers_of_messages_and_of_room_to_send
   const wire::Address to = a.context.insert(b.context.name());
   std::vector<wire::Operation> operations(400);
   for (auto& operation : operations) {
-    operation.kind = wire::Operation::Kind::send;
     a.context.send(to, bytes.data(), bytes.size(), nullptr, operation);
   }
   int sender_woke = 0;

@@ -43,7 +43,7 @@ struct Side {
     wire::Event events[8];
     const int n = context.poll(events, 8);
     for (int i = 0; i < n; ++i) {
-      if (events[i].operation->kind == wire::Operation::Kind::receive)
+      if (!events[i].operation)
         messages.emplace_back(events[i].data, events[i].data + events[i].bytes);
       else
         (events[i].error ? failed : done).push_back(events[i].operation);

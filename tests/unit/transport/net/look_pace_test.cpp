@@ -1,4 +1,4 @@
-#include "proto/net_pace.hpp"
+#include "transport/net/look_pace.hpp"
 
 #include <gtest/gtest.h>
 

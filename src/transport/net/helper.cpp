@@ -1,5 +1,5 @@
-// The helper thread of a process with a network, who is there when nobody calls MPI: it sends what was gathered when nobody else does for a
-// while, and looks once a second whether peers are alive.
+#include "transport/net/helper.hpp"
+
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "proto/net_state.hpp"
 #include "sys/clock.hpp"
 #include "sys/log.hpp"
 #include "sys/params.hpp"
-#include "transport/ofi/tcp_watch.hpp"
+#include "transport/net/engine.hpp"
+#include "transport/net/liveness.hpp"
 
 namespace heddle::net {
 
@@ -28,6 +28,7 @@ HEDDLE_PARAM_INT(gather_us, "HEDDLE_NET_GATHER_US", 100, 10, 1'000'000, "microse
 constexpr std::int64_t tick_ns = 1'000'000'000;
 constexpr int quiet_ticks = 50;  ///< without anything gathered, after which the thread sleeps
 
+Common* common = nullptr;
 pthread_t thread;
 int event_fd = -1;
 bool running = false;
@@ -41,29 +42,13 @@ void wake() noexcept {
 
 void tick_all() noexcept {
   ticks.fetch_add(1, std::memory_order_relaxed);
-  for_each_vci([](Vci& vci) {
-    Net* net = vci.net.load(std::memory_order_acquire);
-    if (!net) return;
-    VciGuard guard(vci);
-    tick(guard, *net);
-  });
+  common->host->for_each_engine(true, [](Held& held, Engine& engine) noexcept { engine.tick(held); });
 }
 
-/// The same as ofi::find_silent_peer, of networks that know their connections themselves.
-bool find_silent(int seconds, std::uint32_t& rank, std::string& host) noexcept {
+bool find_silent(int seconds, ProcessIndex& process, std::string& host) noexcept {
+  if (common->factory->find_silent && common->factory->find_silent(seconds, process, host)) return true;
   bool found = false;
-  for_each_vci([&](Vci& vci) {
-    Net* net = vci.net.load(std::memory_order_acquire);
-    if (!net) return;
-    VciGuard guard(vci);
-    const wire::Address silent = net->context.find_silent(seconds, host);
-    if (silent == wire::no_address) return;
-    for (const auto& entry : net->links) {
-      if (entry.second->address != silent) continue;
-      rank = entry.second->process;
-      found = true;
-    }
-  });
+  common->host->for_each_engine(true, [&](Held&, Engine& engine) noexcept { found |= engine.find_silent(seconds, process, host); });
   return found;
 }
 
@@ -72,15 +57,15 @@ bool find_silent(int seconds, std::uint32_t& rank, std::string& host) noexcept {
 class HostWatch {
  public:
   void tick() noexcept {
-    const std::int64_t allowed = patience();
+    const std::int64_t allowed = common->patience;
     if (allowed <= 0 || ++ticks_ < std::max<std::int64_t>(allowed / 4, 1)) return;
     ticks_ = 0;
-    std::uint32_t rank = 0;
+    ProcessIndex rank = 0;
     std::string host;
-    if (!ofi::find_silent_peer(static_cast<int>(allowed), rank, host) && !find_silent(static_cast<int>(allowed), rank, host)) {
+    if (!find_silent(static_cast<int>(allowed), rank, host)) {
       silent_ = 0;
     } else if (++silent_ == 2) {
-      await_the_launcher();
+      await_the_launcher(common->self);
       sys::fatal("the host of rank %u (%s) has not answered for %lld s: it is down, or the network between is cut (HEDDLE_NET_TIMEOUT sets "
                  "the time; 0: wait for ever)", rank, host.c_str(), static_cast<long long>(allowed));
     }
@@ -94,13 +79,11 @@ class HostWatch {
 /// Sends what is gathered and was so at the last tick already. True if anything is gathered.
 bool flush_all() noexcept {
   bool any = false;
-  for_each_vci([&](Vci& vci) {
-    Net* net = vci.net.load(std::memory_order_acquire);
-    if (!net || !net->gathered.load(std::memory_order_relaxed)) return;
+  // Whoever holds a VCI is inside MPI, and this comes again.
+  common->host->for_each_engine(false, [&](Held& held, Engine& engine) noexcept {
+    if (!engine.has_gathered()) return;
     any = true;
-    if (!VciGuard::try_hold(vci)) return;  // its holder is inside MPI, and this comes again
-    VciGuard guard(vci, VciGuard::Adopt{});
-    flush(guard);
+    engine.flush(held);
   });
   return any;
 }
@@ -140,7 +123,8 @@ void* run(void*) noexcept {
 
 }  // namespace
 
-bool start_helper(std::string& problem) noexcept {
+bool start_helper(Common& shared, std::string& problem) noexcept {
+  common = &shared;
   event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   stopping.store(false, std::memory_order_relaxed);
   sigset_t all, before;

@@ -1,0 +1,44 @@
+// Messages to processes that shared memory does not reach: the process's part, above the engines of its VCIs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "transport/net/engine.hpp"
+
+namespace heddle::sys {
+struct Bootstrap;
+}
+
+namespace heddle::net {
+
+/// Opens the network if the job needs it, and publishes this process's address; `meet` comes after a fence. False: `problem` is for the user.
+/// \param host, job valid until `close`
+/// \param vcis that the process will have; made smaller when the network has no room for so many
+/// \param overhead bytes that a protocol adds to an eager message, at most
+bool start(Host& host, const sys::Bootstrap& job, std::size_t overhead, unsigned& vcis, std::string& problem);
+/// Whether `start` published an address, so that a fence is needed.
+bool needs_fence() noexcept;
+/// After the fence, if `needs_fence`, and after the VCIs exist. Starts the helper: VCIs have to be locked from now on.
+bool meet(std::string& problem);
+/// Asks all peers to confirm what was sent to them. Then `finished` becomes true in time.
+void begin_finish() noexcept;
+bool finished() noexcept;
+/// Before the engines go, and after.
+void stop() noexcept;
+void close() noexcept;
+
+namespace detail {
+[[gnu::visibility("hidden")]] extern bool active;
+bool is_far(ProcessIndex process) noexcept;
+}
+/// True when this process has a network open.
+inline bool active() noexcept { return detail::active; }
+/// True when messages to `process` go through the network.
+inline bool reaches(ProcessIndex process) noexcept { return detail::active && detail::is_far(process); }
+
+/// An engine for the VCI `index`; ends the job when there is none to be had. One call at a time.
+std::unique_ptr<Engine> open_engine(unsigned index) noexcept;
+
+}  // namespace heddle::net
