@@ -239,6 +239,62 @@ class Mistakes(LaunchTest):
     def test_a_missing_working_directory_is_named(self):
         self.fails(126, r'in the directory "/no/such".*Correct -wdir', "-wdir", "/no/such", "echo")
 
+    def test_options_are_understood_as_people_write_them(self):
+        for arguments in (["--n", 2], ["-n=2"], ["--n=2"], ["-np=2"], ["--np", 2]):
+            with self.subTest(arguments):
+                self.assertEqual(self.succeeds(*arguments, "echo", "x"), "x\nx\n")
+
+    def test_an_option_that_is_nearly_right_is_suggested(self):
+        for wrong, right in (("--timeot", "--timeout"), ("-hostfil", "--hostfile"), ("--report-binding", "--report-bindings")):
+            with self.subTest(wrong):
+                self.fails(2, f'unknown option "{wrong}"; did you mean {right}[?]', wrong, "x")
+        self.assertNotIn("did you mean", self.fails(2, "unknown option", "--frobnicate", "x").err)
+
+    def test_a_configuration_file_has_a_line_for_each_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("# two programs\n-n 2 echo one  # and a comment\n\n-n 1 \\\n  echo 'two words' \"a\\\"b\"\n")
+            self.assertEqual(sorted(self.succeeds("-configfile", path).splitlines()), ["one", "one", 'two words a"b'])
+            self.assertEqual(len(set(self.succeeds("-l", "-configfile", path).splitlines())), 3)  # labelled: all differ
+            self.fails(2, "none may stand beside it", "-n", 2, "-configfile", path)
+            self.fails(2, "none may stand beside it", "-configfile", path, "echo")
+            self.fails(2, "none may stand beside it", "echo", ":", "-configfile", path)
+            with open(path, "w", encoding="ascii") as file:
+                file.write("# nothing\n")
+            self.fails(2, "names no program", "-configfile", path)
+            with open(path, "w", encoding="ascii") as file:
+                file.write("\necho 'open\n")
+            self.fails(2, "the quote ' of line 2 is never closed", "-configfile", path)
+        self.fails(2, "cannot read the file", "-configfile", "/no/such/file")
+
+    def test_a_file_of_options_stands_for_its_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "options")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("-n 2   # ranks\n-env GREETING 'good day'\n")
+            self.assertEqual(self.succeeds("-file", path, "sh", "-c", "echo $GREETING"), "good day\ngood day\n")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f"-file {path}\n")
+            self.fails(2, "one that names itself", "-file", path, "echo")
+
+    def test_a_soft_number_of_ranks_is_the_largest_that_fits(self):
+        for soft, ranks in (("1:8", 4), ("3", 3), ("1:9:2", 3), ("2,16", 2), ("8:1:-3", 2)):
+            with self.subTest(soft):
+                self.assertEqual(self.succeeds("-n", 4, "-soft", soft, "echo", "x"), "x\n" * ranks)
+        self.fails(2, "none of these numbers is between 1 and the 4 ranks", "-n", 4, "-soft", "5:9", "echo")
+        self.fails(2, "numbers of ranks are wanted", "-n", 4, "-soft", "some", "echo")
+
+    def test_an_architecture_is_this_machines_or_refused(self):
+        self.assertEqual(self.succeeds("-arch", os.uname().machine, "echo", "x"), "x\n")
+        self.fails(2, "-arch pdp11: this machine is", "-arch", "pdp11", "echo")
+
+    def test_the_initial_error_handler_reaches_the_ranks_of_its_program(self):
+        out = self.succeeds("-initial-errhandler", "mpi_errors_return", "sh", "-c", "echo [$HEDDLE_INITIAL_ERRHANDLER]",
+                            ":", "sh", "-c", "echo [$HEDDLE_INITIAL_ERRHANDLER]")
+        self.assertEqual(sorted(out.splitlines()), ["[]", "[mpi_errors_return]"])
+        self.fails(2, "initial-errhandler", "-initial-errhandler", "nobody", "echo")
+
     def test_wrong_options_are_named(self):
         for arguments, pattern in (
                 (["--frobnicate", "x"], r'unknown option "--frobnicate"'),

@@ -1,17 +1,14 @@
 // The command line. Other MPIs' spellings are accepted where they mean the same here, and their options that only make
 // sense on clusters are accepted where ignoring them is right on one machine.
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
-#include <unistd.h>
+#include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 
+#include "hosts.hpp"
 #include "job.hpp"
+#include "option_words.hpp"
 
 namespace heddle::mpiexec {
 namespace {
@@ -22,57 +19,6 @@ constexpr const char* description =
     "  mpiexec [options] PROGRAM … : [options] PROGRAM …      several programs in one job\n"
     "Every option may be written with one or two dashes.\n";
 
-struct Refusal {
-  std::string text;
-};
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, start), text.size());
-    if (end > start) parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-int positive(const std::string& option, const std::string& text) {
-  char* end = nullptr;
-  const long value = std::strtol(text.c_str(), &end, 10);
-  if (end == text.c_str() || *end != '\0' || value < 1 || value > 1'000'000)
-    throw Refusal{fmt::format("{} {}: a number of ranks, 1 or more, is wanted", option, text)};
-  return static_cast<int>(value);
-}
-
-/// `name` or `name:slots`; an address of IPv6 has no slots, for nobody could say where it ends.
-HostChoice parse_host(const std::string& text) {
-  unsigned char address[16];
-  const std::size_t colon = inet_pton(AF_INET6, text.c_str(), address) == 1 ? std::string::npos : text.rfind(':');
-  if (colon == std::string::npos) return {text, 0};
-  return {text.substr(0, colon), positive("host " + text.substr(0, colon) + ":", text.substr(colon + 1))};
-}
-
-/// One host a line: `name`, `name:2` (Hydra), `name slots=2` (Open MPI); comments begin with #.
-void read_host_file(const std::string& file, std::vector<HostChoice>& hosts) {
-  std::ifstream lines(file);
-  if (!lines) throw Refusal{fmt::format("cannot read the host file \"{}\"", file)};
-  for (std::string line; std::getline(lines, line);) {
-    std::replace(line.begin(), line.end(), '\t', ' ');
-    const std::vector<std::string> words = split(line.substr(0, line.find('#')), ' ');
-    if (words.empty()) continue;
-    HostChoice host = parse_host(words.front());
-    for (const std::string& word : words)
-      if (word.starts_with("slots=")) host.slots = positive("slots", word.substr(6));
-    hosts.push_back(std::move(host));
-  }
-}
-
 /// The options of one part. Global ones write to `options`, whichever part they stand in.
 class PartParser {
  public:
@@ -80,14 +26,15 @@ class PartParser {
     cli_.set_help_flag("-h,--help", "show this and exit");
     cli_.add_flag("-V,--version", version_, "show the version and exit");
     add_start(app);
+    add_files();
     add_environment(app, everywhere);
     add_run(options);
     add_hosts(options);
     add_tolerated(options);
   }
 
-  /// Consumes the options at the head of `words` and returns how many words they were.
-  std::size_t parse(const std::vector<std::string>& words) {
+  /// Consumes the options at the head of `words` and returns the rest: the program and its arguments.
+  std::vector<std::string> parse(std::vector<std::string> words) {
     std::vector<std::string> arguments;
     std::size_t next = 0;
     while (next < words.size() && words[next].size() > 1 && words[next][0] == '-') {
@@ -98,33 +45,61 @@ class PartParser {
       const std::string word = with_two_dashes(words[next]);
       const std::size_t equals = word.find('=');
       const CLI::Option* option = cli_.get_option_no_throw(word.substr(0, equals));
-      if (option == nullptr)
-        throw Refusal{
-            fmt::format("unknown option \"{}\"; `mpiexec --help` lists the options, and a program whose name "
-                        "begins with a dash is written after `--`",
-                        words[next])};
+      if (option == nullptr) throw unknown(words[next], word.substr(0, equals));
       const auto values = static_cast<std::size_t>(option->get_items_expected_max());
       const std::size_t take = equals != std::string::npos ? 0 : values;
       if (next + take >= words.size() && take > 0)
         throw Refusal{fmt::format("the option \"{}\" needs {}", words[next],
                                   take == 1 ? "a value" : fmt::format("{} values", take))};
-      arguments.push_back(word);
+      if (option == file_) {  // its words take its place
+        if (++files_ > 100) throw Refusal{"-file: a hundred files, or one that names itself"};
+        const std::string name = equals != std::string::npos ? word.substr(equals + 1) : words[next + 1];
+        const std::vector<std::string> more = read_words("-file", name);
+        const auto at = words.erase(words.begin() + static_cast<std::ptrdiff_t>(next),
+                                    words.begin() + static_cast<std::ptrdiff_t>(next + 1 + take));
+        words.insert(at, more.begin(), more.end());
+        continue;
+      }
+      if (word[1] != '-' && equals != std::string::npos) {  // CLI11 would take `=` for the value's beginning
+        arguments.push_back(word.substr(0, equals));
+        arguments.push_back(word.substr(equals + 1));
+      } else {
+        arguments.push_back(word);
+      }
       arguments.insert(arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(next) + 1,
                        words.begin() + static_cast<std::ptrdiff_t>(next + 1 + take));
       next += 1 + take;
     }
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     cli_.parse(arguments);
-    return next;
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
+    return words;
   }
 
   bool version() const { return version_; }
+  /// The file that has the parts of the job in this one's stead; empty: none.
+  const std::string& config_file() const { return config_file_; }
+  /// What -soft said; empty: nothing.
+  const std::string& soft() const { return soft_; }
   const CLI::App& cli() const { return cli_; }
 
  private:
-  /// `-np` to `--np`, but `-n` stays: CLI11 would read the former as `-n p`.
+  /// `-np` to `--np`, for CLI11 would read it as `-n p`; options of one letter have one dash: `--n`, `-n` and `-n=2`.
   static std::string with_two_dashes(const std::string& word) {
-    return word.size() > 2 && word[1] != '-' ? "-" + word : word;
+    const std::string name = word.substr(word[1] == '-' ? 2 : 1);
+    return (name.size() == 1 || name.find('=') == 1 ? "-" : "--") + name;
+  }
+
+  Refusal unknown(const std::string& written, const std::string& word) const {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : cli_.get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    }
+    const std::string meant = nearest(word, names);
+    return {fmt::format("unknown option \"{}\"; {}`mpiexec --help` lists the options, and a program whose name "
+                        "begins with a dash is written after `--`",
+                        written, meant.empty() ? "" : fmt::format("did you mean {}? ", meant))};
   }
 
   void add_start(App& app) {
@@ -141,6 +116,33 @@ class PartParser {
     cli_.add_option("--wdir,--wd,--dir", app.directory, "working directory of the ranks")->type_name("DIR");
     cli_.add_option("--path", app.search_path, "directories searched for the program before PATH, separated by `:`")
         ->type_name("DIRS");
+    cli_.add_option("--soft", soft_, "numbers of ranks that will do: the largest of them that -n allows is started")
+        ->type_name("A:B:STEP,…");
+    cli_.add_option_function<std::string>(
+            "--arch",
+            [](const std::string& name) {
+              utsname here{};
+              uname(&here);
+              const auto same = [](std::string a) { return a == "amd64" || a == "x86-64" ? "x86_64" : a == "arm64" ? "aarch64" : a; };
+              if (same(name) != same(here.machine))
+                throw Refusal{fmt::format("-arch {}: this machine is {}; jobs of several architectures are not supported", name,
+                                          here.machine)};
+            },
+            "the machine's architecture, as `uname -m` names it")
+        ->type_name("NAME");
+    cli_.add_option_function<std::string>(
+            "--initial-errhandler",
+            [&app](const std::string& name) { app.environment.values.emplace_back("HEDDLE_INITIAL_ERRHANDLER", name); },
+            "error handler before MPI_Init and of MPI_COMM_WORLD at first: mpi_errors_are_fatal (the default), "
+            "mpi_errors_abort or mpi_errors_return")
+        ->check(CLI::IsMember({"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}))
+        ->type_name("HANDLER");
+  }
+
+  void add_files() {
+    file_ = cli_.add_option("--file", ignored_, "a file with more options of this program")->type_name("FILE");
+    cli_.add_option("--configfile", config_file_, "a file with the programs of the job, a line for each with its options")
+        ->type_name("FILE");
   }
 
   void add_environment(App& app, EnvironmentChoice& everywhere) {
@@ -300,7 +302,9 @@ class PartParser {
 
   CLI::App cli_;
   bool version_ = false;
-  std::string ignored_;
+  std::string ignored_, soft_, config_file_;
+  const CLI::Option* file_ = nullptr;
+  int files_ = 0;  ///< read so far
 };
 
 void check(Options& options) {
@@ -316,29 +320,6 @@ void check(Options& options) {
 
 }  // namespace
 
-/// Whether an interface of this machine has the address. Host files of batch systems may hold addresses instead of names.
-static bool is_own_address(const std::string& text) {
-  unsigned char wanted[16];
-  const bool v4 = inet_pton(AF_INET, text.c_str(), wanted) == 1;
-  ifaddrs* list = nullptr;
-  if ((!v4 && inet_pton(AF_INET6, text.c_str(), wanted) != 1) || getifaddrs(&list) != 0) return false;
-  bool found = false;
-  for (const ifaddrs* entry = list; entry != nullptr && !found; entry = entry->ifa_next) {
-    const sockaddr* address = entry->ifa_addr;
-    if (address == nullptr || address->sa_family != (v4 ? AF_INET : AF_INET6)) continue;
-    found = v4 ? std::memcmp(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr, wanted, 4) == 0
-               : std::memcmp(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, wanted, 16) == 0;
-  }
-  freeifaddrs(list);
-  return found;
-}
-
-bool is_this_machine(const std::string& host) {
-  const std::string here = host_name();
-  return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == here ||
-         host == here.substr(0, here.find('.')) || is_own_address(host);
-}
-
 Parsed parse_command_line(int argc, char** argv) {
   Parsed parsed;
   EnvironmentChoice everywhere;
@@ -346,16 +327,16 @@ Parsed parse_command_line(int argc, char** argv) {
   words.emplace_back(":");
   try {
     std::vector<std::string> part;
-    for (const std::string& word : words) {
-      if (word != ":") {
-        part.push_back(word);
+    bool configured = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] != ":") {
+        part.push_back(words[i]);
         continue;
       }
       App app;
       PartParser parser(parsed.options, app, everywhere);
       try {
-        const std::size_t used = parser.parse(part);
-        app.command.assign(part.begin() + static_cast<std::ptrdiff_t>(used), part.end());
+        app.command = parser.parse(part);
       } catch (const CLI::CallForHelp&) {
         fmt::print("{}", parser.cli().help());
         return {{}, 0};
@@ -366,6 +347,17 @@ Parsed parse_command_line(int argc, char** argv) {
         fmt::print("mpiexec (Heddle) {}\n", HEDDLE_VERSION);
         return {{}, 0};
       }
+      if (!parser.config_file().empty()) {
+        if (configured || !app.command.empty() || app.ranks_given || i + 1 != words.size() || !parsed.options.apps.empty())
+          throw Refusal{"-configfile: the file has all programs of the job with their options; none may stand beside it"};
+        configured = true;
+        const std::vector<std::string> lines = read_config_file(parser.config_file());
+        words.insert(words.end(), lines.begin(), lines.end());
+        words.emplace_back(":");
+        part.clear();
+        continue;
+      }
+      if (!parser.soft().empty()) app.ranks = soft_ranks(app.ranks, parser.soft());
       if (app.command.empty())
         throw Refusal{"no program to start: mpiexec [options] PROGRAM [arguments]; `mpiexec --help` shows more"};
       parsed.options.apps.push_back(std::move(app));
