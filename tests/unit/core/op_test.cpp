@@ -11,6 +11,7 @@
 
 #include "core/basic_type.hpp"
 #include "core/datatype_envelope.hpp"
+#include "core/half.hpp"
 #include "sys/error.hpp"
 
 namespace heddle {
@@ -160,8 +161,8 @@ TEST(Op, sixteen_byte_integers_and_logicals_use_all_their_bytes) {
 }
 
 TEST(Op, half_and_quadruple_precision_compute_in_their_own_precision) {
-  const _Float16 a[2] = {static_cast<_Float16>(1.5f), static_cast<_Float16>(2048.0f)};
-  _Float16 b[2] = {static_cast<_Float16>(2.25f), static_cast<_Float16>(1.0f)};
+  const Half a[2] = {static_cast<Half>(1.5f), static_cast<Half>(2048.0f)};
+  Half b[2] = {static_cast<Half>(2.25f), static_cast<Half>(1.0f)};
   apply(op_of(MPI_SUM), a, b, 2, type_of(MPI_REAL2));
   EXPECT_EQ(static_cast<float>(b[0]), 3.75f);
   EXPECT_EQ(static_cast<float>(b[1]), 2048.0f);  // 2049 has no half
