@@ -151,7 +151,7 @@ class Binding:
 
     def resolve_handles(self) -> List[str]:
         out = []
-        # First the object whose error handler is used for the others.
+        # Resolve first the object whose error handler serves the others.
         params = [p for p in self.params if self.resolved(p)]
         first = [p for p in params if p.kind in ("COMM", "SESSION") and not p.optional]
         for p in first:

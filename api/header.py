@@ -45,7 +45,7 @@ def prototypes(api: Api, prefix: str) -> str:
 
 
 def extension_prototypes(api: Api) -> str:
-    """Each with what the table says of it, for there is no standard to read."""
+    """Each with what the table says of it, since no standard describes it."""
     out = []
     for chapter in api.extensions:
         out.append(f"\n/* --- {chapter.title} {'-' * (WIDTH - len(chapter.title) - 12)} */\n")

@@ -17,10 +17,9 @@ namespace heddle::coll {
 
 /// One rank's part in one communicator's exchanges, in its own process's region. Only that rank writes it.
 ///
-/// Exchange k is: write the value and then `sequence = k` into part k mod 2, read part k mod 2 of every other rank. Who
-/// has ended exchange k has seen that all began it, so all have ended k-1, so part k+1 mod 2 may be written again: two
-/// parts are enough. Cost for two ranks: one cache line each way, no read-modify-write, no lock; for more, one
-/// sequentially consistent store.
+/// Exchange k: write the value and then `sequence = k` into part k mod 2; read part k mod 2 of every other rank. A rank that has
+/// finished exchange k has seen all begin it, so all have finished k-1, and part k+1 mod 2 may be overwritten: two parts are
+/// enough. Cost for two ranks: one cache line each way, no read-modify-write, no lock; for more, one sequentially consistent store.
 struct NodeSlot {
   struct Part {
     std::atomic<std::uint32_t>

@@ -14,8 +14,8 @@ namespace heddle::coll {
 /// then only that segment means anything afterwards.
 class Partial {
  public:
-  /// `own`: this rank's values, only read (but may be `out`, for MPI_IN_PLACE). `out`: where the result shall be, used
-  /// as room on the way (null is a buffer too: MPI_BOTTOM); nothing where no result is wanted. Check `steps.ok()` afterwards.
+  /// `own`: this rank's values, only read (but may be `out`, for MPI_IN_PLACE). `out`: the result's buffer, also used as scratch
+  /// space (null is a buffer too: MPI_BOTTOM); empty where no result is wanted. Check `steps.ok()` afterwards.
   Partial(Steps& steps, const Op& op, MPI_Count count, Datatype& type, const void* own,
           std::optional<void*> out) noexcept
       : steps_(steps),

@@ -19,7 +19,7 @@ namespace heddle::coll {
 /// are addresses, so an algorithm's control flow cannot depend on data, and it must ask for temporaries before its
 /// first message.
 ///
-/// Errors: the first one is kept and reported by `finish`; later steps are still carried out, for other ranks wait for
+/// Errors: the first one is kept and reported by `finish`; later steps are still carried out, because other ranks wait for
 /// their messages. Only a failed allocation ends an algorithm early (`ok()` is false after it). Not thread-safe.
 class Steps {
  public:

@@ -34,8 +34,8 @@ void taken_back_from_another_process([[maybe_unused]] const std::atomic<T>& plac
   if constexpr (in_thread_sanitizer) (void)place.load(std::memory_order_acquire);
 }
 
-/// Looks at a place that its next owner may be filling with ordinary stores meanwhile: for a hint, where any value will do. The sanitizer is
-/// kept from looking, for it would be right: nothing orders the two.
+/// Reads a place that its next owner may be filling with ordinary stores meanwhile: for a hint, where any value will do. Hidden from the
+/// sanitizer, which would rightly report it: nothing orders the two.
 #if defined(__SANITIZE_THREAD__)
 __attribute__((no_sanitize("thread"), noinline)) inline std::uint64_t glance_at(const std::atomic<std::uint64_t>& place) noexcept {
   return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&place), __ATOMIC_RELAXED);

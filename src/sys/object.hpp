@@ -34,7 +34,7 @@ inline constexpr std::uint32_t last_index = 0x7fffffff;
 /// First base of everything a handle can point to. `kind` is `freed` while the slot is in its pool.
 struct Object {
   std::atomic<Kind> kind{Kind::freed};
-  std::uint32_t index = 0;  ///< stable small name of the slot, for MPI_X_toint; 0 for predefined objects
+  std::uint32_t index = 0;  ///< stable small number of the slot, for MPI_X_toint; 0 for predefined objects
   std::atomic<std::int32_t> references{1};
 
   [[nodiscard]] bool is(Kind k) const noexcept { return kind.load(std::memory_order_relaxed) == k; }

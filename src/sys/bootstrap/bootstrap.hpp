@@ -86,9 +86,8 @@ bool has_launcher() noexcept;
 [[nodiscard]] bool lookup(std::string_view service, std::optional<std::string>& port, std::string& error);
 [[nodiscard]] bool unpublish(std::string_view service, std::string& error);
 
-/// Whether `init` may be called again before the process ends. Not a promise: `for_good` allows it too, but then no
-/// fence must follow, for a launcher's server may count the fence before it has noticed that the others left and came
-/// back.
+/// Whether `init` may be called again before the process ends. `for_good` allows it too, but then no fence may follow, because a
+/// launcher's server may count the fence before it has noticed that the others left and came back.
 enum class Leaving { for_now, for_good };
 
 /// Tells the launcher that this process leaves in order; from then on its exit is no error. Not collective. `for_now` postpones

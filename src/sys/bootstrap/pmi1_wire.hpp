@@ -8,7 +8,7 @@
 namespace heddle::sys::bootstrap {
 
 /// The value of `key` in `line`, empty when the line does not have it. Keys are matched whole (`port` is not found in
-/// `xport=1`), in any order, for servers differ in what they send and in which order.
+/// `xport=1`), in any order, since servers differ in what they send and in which order.
 std::optional<std::string_view> wire_value(std::string_view line, std::string_view key);
 
 /// `wire_value` as a decimal number; empty when absent, not a number, or out of range.

@@ -53,7 +53,7 @@ void prefer_rxm_buffer(std::size_t bytes) noexcept {
 const Library* load(std::string& problem) {
   const std::lock_guard hold(load_mutex);
   if (loaded) return loaded;
-  // Its default, 4096, has every VCI take 64 MiB for buffers that wait for small messages, whoever they come from.
+  // With its default, 4096, every VCI takes 64 MiB for receive buffers of small messages.
   setenv("FI_OFI_RXM_MSG_RX_SIZE", "512", 0);
   if (has_infiniband()) {
     // One set of buffers to receive in for each VCI, not for each connection.

@@ -12,7 +12,7 @@ enum class PacketKind : std::uint16_t {
   request,   ///< a ReadRequest. `id`: what the reply must carry
   reply,     ///< the memory asked for
   refusal,   ///< there is no such memory
-  welcome,   ///< the answer to a greeting that asks for one: a challenge. `id`: the proof that its sender is who was meant
+  welcome,   ///< answers a greeting that asks for it, with a challenge. `id`: proof that the sender is the process that was meant
   choice,    ///< the answer to that: this connection is used. `id`: the proof of the challenge, which nobody can have heard before
 };
 
