@@ -110,7 +110,7 @@ struct ArrivalBin {
   Arrival *head = nullptr, *tail = nullptr;  ///< through links[form]
 };
 
-/// All receives and all unexpected messages of a VCI. Guarded by the VCI.
+/// The posted receives and the unexpected queue of a VCI. Guarded by the VCI.
 ///
 /// Order (MPI-5.0 §3.5): a message takes the earliest posted receive that matches it, a receive the earliest message.
 /// Cost: a message looks into one bin, or while receives with wildcards are posted into four; a receive into one. Neither grows with
