@@ -38,7 +38,7 @@ struct Connection {
   bool peer_closing = false;     ///< the peer is in MPI_Finalize, and has been sent nothing since: it needs no more of us
   bool peer_may_go = false;      ///< the peer has announced once that it closes: that it cannot be reached any more is no error
   bool gone = false;             ///< the peer has left
-  // Where the network does not tell who has left, the two ends take leave of each other (docs/design/ofi.md). Since the last message of either:
+  // Where the network does not tell who has left, the two ends take leave of each other (docs/design/network.md). Since the last message of either:
   bool said_closing = false;     ///< this process is in MPI_Finalize, and has said so
   bool heard_farewell = false;   ///< and the peer has read it
   wire::Address address = wire::no_address;  ///< not known yet: frames wait

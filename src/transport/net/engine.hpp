@@ -1,7 +1,7 @@
 // One VCI's part of the network: connections, frames, flow-control credit, remote reads, closing.
 //
 // It moves records and bytes, knows nothing of what they mean, and calls back: handle_record (transport/module.hpp) for what arrives,
-// Completion for what has left or was fetched. docs/design/ofi.md
+// Completion for what has left or was fetched. docs/design/network.md
 #pragma once
 
 #include <atomic>
