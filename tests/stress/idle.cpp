@@ -1,5 +1,5 @@
 // ranks: 2
-// serial: yes
+// processors: 1
 // timeout: 60
 // A rank that is blocked uses less than 1 % of a core: in MPI_Recv, MPI_Probe, MPI_Wait, MPI_Waitany, MPI_Ssend and
 // MPI_Barrier, on one communicator or with several in use, and with several threads blocked at once. Rank 0 blocks for

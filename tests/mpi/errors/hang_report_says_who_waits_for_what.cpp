@@ -1,4 +1,5 @@
 // ranks: 3
+// processors: 1
 // timeout: 60
 // mpiexec: --hang-report 1
 // endpoints: none (the lines name the ranks of processes)
