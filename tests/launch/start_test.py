@@ -300,6 +300,7 @@ class Mistakes(LaunchTest):
                 (["--frobnicate", "x"], r'unknown option "--frobnicate"'),
                 (["-n"], r'"-n" needs a value'),
                 (["-env", "A"], r'"-env" needs 2 values'),
+                (["-env", "A=1", "echo"], r"-env A=1: its name and value are two words, -env A 1; -x takes NAME=VALUE"),
                 (["-n", "many", "x"], r"-n many: the number of ranks"),
                 (["-n", "0", "x"], r"must be 1 or more"),
                 (["-n", "2"], r"no program to start"),

@@ -51,6 +51,9 @@ class PartParser {
       if (next + take >= words.size() && take > 0)
         throw Refusal{fmt::format("the option \"{}\" needs {}", words[next],
                                   take == 1 ? "a value" : fmt::format("{} values", take))};
+      if (take == 2 && words[next + 1].find('=') != std::string::npos)
+        throw Refusal{fmt::format("{0} {1}: its name and value are two words, {0} {2}; -x takes NAME=VALUE", words[next],
+                                  words[next + 1], std::string(words[next + 1]).replace(words[next + 1].find('='), 1, " "))};
       if (option == file_) {  // its words take its place
         if (++files_ > 100) throw Refusal{"-file: a hundred files, or one that names itself"};
         const std::string name = equals != std::string::npos ? word.substr(equals + 1) : words[next + 1];
