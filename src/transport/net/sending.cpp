@@ -221,7 +221,8 @@ bool Engine::try_send(Held& held, Connection& connection, const RecordHead& head
 }
 
 void Engine::push(Held& held, Connection& connection, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
-  std::memcpy(append(held, connection, head, bytes), payload, bytes);
+  std::byte* const to = append(held, connection, head, bytes);
+  if (bytes) std::memcpy(to, payload, bytes);
   send_appended(held, connection);
 }
 
