@@ -79,12 +79,12 @@ void ring(Steps& s, const Layout& layout) noexcept {
 void by_slots(Steps& s, const Layout& layout) noexcept {
   const MPI_Count block = layout.bytes_of(0);
   NodeExchange exchange(s);
-  copy_typed(layout.at(s.rank()), layout.count, layout.type, exchange.own_value(), block, byte_type());
+  copy({layout.at(s.rank()), layout.count, layout.type}, {exchange.own_value(), block, byte_type()});
   exchange.post(block);
   exchange.await_all(block);
   for (int rank = 0; rank < s.size(); ++rank)
     if (rank != s.rank())
-      copy_typed(exchange.value(rank), block, byte_type(), layout.at(rank), layout.count, layout.type);
+      copy({exchange.value(rank), block, byte_type()}, {layout.at(rank), layout.count, layout.type});
 }
 
 void place_own(Steps& s, const void* send, MPI_Count send_count, Datatype* send_type, const Layout& layout) noexcept {

@@ -73,14 +73,13 @@ void alltoall(Steps& s, const void* send, MPI_Count send_count, Datatype* send_t
   if (n > 1 && use_slots(s, n * block)) {
     NodeExchange exchange(s);
     if (in_place(send))
-      copy_typed(recv, n * recv_count, recv_type, exchange.own_value(), n * block, byte_type());
+      copy({recv, n * recv_count, recv_type}, {exchange.own_value(), n * block, byte_type()});
     else
-      copy_typed(send, n * send_count, *send_type, exchange.own_value(), n * block, byte_type());
+      copy({send, n * send_count, *send_type}, {exchange.own_value(), n * block, byte_type()});
     exchange.post(n * block);
     exchange.await_all(n * block);
     for (int from = 0; from < n; ++from)
-      copy_typed(exchange.value(from) + rank * block, block, byte_type(), element(recv, from * recv_count, recv_type),
-                 recv_count, recv_type);
+      copy({exchange.value(from) + rank * block, block, byte_type()}, {element(recv, from * recv_count, recv_type), recv_count, recv_type});
     return;
   }
   const auto recv_at = [&](int from) { return element(recv, from * recv_count, recv_type); };

@@ -15,10 +15,11 @@ void release_request_comm(Request& request) {
 Schedule& schedule_of(Request& request) noexcept { return *static_cast<Schedule*>(request.data); }
 
 int start_persistent(Request& request) {
-  VciGuard guard(*request.vci);
-  request.error = MPI_SUCCESS;
-  request.state.store(Request::active, std::memory_order_relaxed);
-  schedule_of(request).start(guard);
+  submit(*request.vci, [&](VciGuard& guard) {
+    request.error = MPI_SUCCESS;
+    request.state.store(Request::active, std::memory_order_relaxed);
+    schedule_of(request).start(guard);
+  });
   return MPI_SUCCESS;
 }
 
@@ -34,7 +35,6 @@ constexpr RequestOps persistent_ops{start_persistent, nullptr, nullptr, free_per
 Request* make_request(VciGuard& guard, Schedule& schedule, Request::Type type, const RequestOps& ops) noexcept {
   Comm& comm = schedule.comm();
   Request* request = new_request(guard.vci(), type, &comm);
-  if (!request) return nullptr;
   if (!comm.predefined) comm.retain();
   request->ops = &ops;
   request->special = true;
@@ -58,33 +58,24 @@ int no_schedule_memory(const char* name) noexcept {
 }
 
 int launch(Schedule* schedule, int error, Finish finish, Request** request) noexcept {
-  if (error == MPI_SUCCESS) {
-    VciGuard guard(home_vci(schedule->comm()));
-    if (Request* made = make_request(guard, *schedule, Request::Type::collective, once_ops)) {
-      schedule->set_finish(finish);
-      *request = made;
-      schedule->start(guard);
-      return MPI_SUCCESS;
-    }
-    error = no_schedule_memory(schedule->name());
-  }
-  Schedule::destroy(schedule);
-  return error;
+  if (error != MPI_SUCCESS) return Schedule::destroy(schedule), error;
+  submit(home_vci(schedule->comm()), [&](VciGuard& guard) {
+    *request = make_request(guard, *schedule, Request::Type::collective, once_ops);
+    schedule->set_finish(finish);
+    schedule->start(guard);
+  });
+  return MPI_SUCCESS;
 }
 
 int make_persistent(Schedule* schedule, int error, Request** request) noexcept {
-  if (error == MPI_SUCCESS) {
-    VciGuard guard(home_vci(schedule->comm()));
-    if (Request* made = make_request(guard, *schedule, Request::Type::persistent_coll, persistent_ops)) {
-      made->special = made->persistent = true;
-      made->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
-      *request = made;
-      return MPI_SUCCESS;
-    }
-    error = no_schedule_memory(schedule->name());
-  }
-  Schedule::destroy(schedule);
-  return error;
+  if (error != MPI_SUCCESS) return Schedule::destroy(schedule), error;
+  *request = submit(home_vci(schedule->comm()), [&](VciGuard& guard) {
+    Request* made = make_request(guard, *schedule, Request::Type::persistent_coll, persistent_ops);
+    made->special = made->persistent = true;
+    made->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
+    return made;
+  });
+  return MPI_SUCCESS;
 }
 
 int barrier(Comm& comm) noexcept {

@@ -114,10 +114,10 @@ void Schedule::advance(VciGuard& guard) noexcept {
     Step& step = steps_[next_];
     switch (step.kind) {
       case Step::Kind::send:
-        watch(step, isend(guard, step.from, step.count, *step.type, step.peer, tag_, *comm_, Space::collective), guard);
+        watch(step, isend(guard, {step.from, step.count, *step.type}, step.peer, tag_, *comm_, Space::collective), guard);
         break;
       case Step::Kind::recv:
-        watch(step, irecv(guard, step.to, step.count, *step.type, step.peer, tag_, *comm_, Space::collective), guard);
+        watch(step, irecv(guard, {step.to, step.count, *step.type}, step.peer, tag_, *comm_, Space::collective), guard);
         break;
       case Step::Kind::wait:
         if (outstanding_ != 0) {
@@ -126,7 +126,7 @@ void Schedule::advance(VciGuard& guard) noexcept {
         }
         break;
       case Step::Kind::copy:
-        copy_typed(step.from, step.count, *step.type, step.to, step.to_count, *step.to_type);
+        copy({step.from, step.count, *step.type}, {step.to, step.to_count, *step.to_type});
         break;
       case Step::Kind::reduce:
         apply(*step.op, step.from, step.to, step.count, *step.type);

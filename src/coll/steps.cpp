@@ -57,12 +57,12 @@ void Steps::check(const MPI_Status& status, MPI_Count expected, int peer) noexce
 
 void Steps::send(const void* buffer, MPI_Count count, Datatype& type, int to) noexcept {
   if (schedule_) return record(message(Step::Kind::send, to, buffer, nullptr, count, type));
-  pend(isend(buffer, count, type, to, tag_, comm_, Space::collective), -1, to);
+  pend(isend({buffer, count, type}, to, tag_, comm_, Space::collective), -1, to);
 }
 
 void Steps::recv(void* buffer, MPI_Count count, Datatype& type, int from) noexcept {
   if (schedule_) return record(message(Step::Kind::recv, from, nullptr, buffer, count, type));
-  pend(irecv(buffer, count, type, from, tag_, comm_, Space::collective), count * type.size, from);
+  pend(irecv({buffer, count, type}, from, tag_, comm_, Space::collective), count * type.size, from);
 }
 
 void Steps::wait() noexcept {
@@ -87,8 +87,8 @@ void Steps::exchange(const void* send_buffer, MPI_Count send_count, Datatype& se
     return wait();
   }
   MPI_Status status;
-  const int error = sendrecv(send_buffer, send_count, send_type, to, tag_, recv_buffer, recv_count, recv_type, from,
-                             tag_, comm_, Space::collective, &status);
+  const int error = sendrecv({{send_buffer, send_count, send_type}, to, tag_}, {{recv_buffer, recv_count, recv_type}, from, tag_}, comm_,
+                             Space::collective, &status);
   if (error != MPI_SUCCESS) [[unlikely]]
     fail(error);
   else
@@ -100,7 +100,7 @@ void Steps::send_round(const void* buffer, MPI_Count count, Datatype& type, int 
     send(buffer, count, type, to);
     return wait();
   }
-  const int error = heddle::send(buffer, count, type, to, tag_, comm_, Space::collective);
+  const int error = heddle::send({buffer, count, type}, to, tag_, comm_, Space::collective);
   if (error != MPI_SUCCESS) [[unlikely]]
     fail(error);
 }
@@ -111,7 +111,7 @@ void Steps::recv_round(void* buffer, MPI_Count count, Datatype& type, int from) 
     return wait();
   }
   MPI_Status status;
-  const int error = heddle::recv(buffer, count, type, from, tag_, comm_, Space::collective, &status);
+  const int error = heddle::recv({buffer, count, type}, from, tag_, comm_, Space::collective, &status);
   if (error != MPI_SUCCESS) [[unlikely]]
     fail(error);
   else
@@ -126,7 +126,7 @@ void Steps::copy(const void* from, MPI_Count count, Datatype& type, void* to, MP
     step.to_type = &to_type;
     return record(step);
   }
-  copy_typed(from, count, type, to, to_count, to_type);
+  heddle::copy({from, count, type}, {to, to_count, to_type});
 }
 
 void Steps::copy_own(const void* from, MPI_Count count, Datatype& type, void* to, MPI_Count to_count,

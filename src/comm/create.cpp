@@ -46,14 +46,14 @@ int tree_bcast(Comm& comm, Space space, int tag, const Group& group, int me, voi
   int mask = 1;
   for (; mask < n; mask <<= 1) {
     if (!(me & mask)) continue;
-    if (const int code = recv(data, static_cast<MPI_Count>(size), bytes(), peer(me - mask), tag, comm, space)) return code;
+    if (const int code = recv({data, static_cast<MPI_Count>(size), bytes()}, peer(me - mask), tag, comm, space)) return code;
     break;
   }
   int first_error = MPI_SUCCESS;
   for (mask >>= 1; mask > 0; mask >>= 1) {
     if (me + mask >= n) continue;
     // The other branches get theirs even when one cannot be reached.
-    const int code = send(data, static_cast<MPI_Count>(size), bytes(), peer(me + mask), tag, comm, space);
+    const int code = send({data, static_cast<MPI_Count>(size), bytes()}, peer(me + mask), tag, comm, space);
     if (code && !first_error) first_error = code;
   }
   return first_error;
@@ -67,13 +67,13 @@ int tree_agree(Comm& comm, Space space, int tag, const Group& group, int me, Rou
   for (int mask = 1; mask < n && !(me & mask); mask <<= 1) {
     if (me + mask >= n) continue;
     RoutingWish theirs;
-    const int code = recv(&theirs, sizeof theirs, bytes(), peer(me + mask), tag, comm, space);
+    const int code = recv({&theirs, sizeof theirs, bytes()}, peer(me + mask), tag, comm, space);
     if (!code) wish |= theirs;
     else if (!first_error) first_error = code;
   }
   // Those above get theirs even when one below cannot be reached.
   if (me != 0)
-    if (const int code = send(&wish, sizeof wish, bytes(), peer(me & (me - 1)), tag, comm, space)) return code;
+    if (const int code = send({&wish, sizeof wish, bytes()}, peer(me & (me - 1)), tag, comm, space)) return code;
   if (const int code = tree_bcast(comm, space, tag, group, me, &wish, sizeof wish)) return code;
   return first_error;
 }

@@ -36,10 +36,10 @@ int out_of_memory() noexcept { return error(MPI_ERR_NO_MEM, "no memory for what 
 
 int exchange_with(Comm& comm, Space space, int tag, int peer, const Bytes& mine, Bytes& theirs) noexcept {
   std::int64_t size = 0;
-  if (const int code = sendrecv(&mine.size, sizeof size, bytes(), peer, tag, &size, sizeof size, bytes(), peer, tag, comm, space))
+  if (const int code = sendrecv({{&mine.size, sizeof size, bytes()}, peer, tag}, {{&size, sizeof size, bytes()}, peer, tag}, comm, space))
     return code;
   if (!theirs.resize(size)) return out_of_memory();
-  return sendrecv(mine.data.get(), mine.size, bytes(), peer, tag, theirs.data.get(), size, bytes(), peer, tag, comm, space);
+  return sendrecv({{mine.data.get(), mine.size, bytes()}, peer, tag}, {{theirs.data.get(), size, bytes()}, peer, tag}, comm, space);
 }
 
 /// Gives all of the local group what its leader has, or the leader's error.

@@ -23,6 +23,7 @@
 #include "transport/process.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/park/sleepers.hpp"
+#include "vci/vci.hpp"
 
 namespace heddle {
 namespace {
@@ -100,13 +101,13 @@ Place locate(std::uint32_t rank) noexcept {
   return {rank == runtime.self ? Route::self : neighbor && shm::enabled() ? Route::node : Route::network, neighbor};
 }
 
-/// `locks` is only written where it changes: the library's own thread, which goes on between sessions, reads it.
 void provide(int level) noexcept {
   const bool threads = level == MPI_THREAD_MULTIPLE;
   runtime.thread_level.store(level, std::memory_order_relaxed);
   runtime.threads.store(threads, std::memory_order_relaxed);
-  if (threads && !runtime.locks) runtime.locks = true;
-  if (threads) park::sleepers.expect_threads();
+  if (!threads) return;
+  lock_vcis();
+  park::sleepers.expect_threads();
 }
 
 int start_locked() noexcept {

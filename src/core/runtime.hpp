@@ -28,9 +28,6 @@ struct Runtime {
   /// not ring (leave_work). That harms nobody, because a thread that it ought to ring has announced its sleep after the level was raised, with
   /// the barrier that makes announcements seen (Sleepers::announce), and this with them.
   std::atomic<bool> threads{false};
-  /// VCIs are locked: with `threads`, or when the library has a thread of its own. No atomic, for it never changes while two threads are inside:
-  /// it becomes true before the helper starts (net::meet) and stays so, or by a session while the program has one thread at most in the library.
-  bool locks = false;
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
   std::atomic<Phase> world{Phase::before_init};  ///< release; pairs with world_phase

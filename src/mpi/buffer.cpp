@@ -10,10 +10,11 @@ namespace {
 const RequestOps buffered_ops{
     .start =
         [](Request& r) {
-          const int code = send_buffer_for(*r.comm).send(r.buffer, r.count, *r.datatype, r.peer, r.pattern.tag, *r.comm);
-          VciGuard guard(*r.vci);
-          r.error = code;
-          complete(r, guard);
+          const int code = send_buffer_for(*r.comm).send({r.target(), r.peer, r.pattern.tag}, *r.comm);
+          submit(*r.vci, [&](VciGuard& guard) {
+            r.error = code;
+            complete(r, guard);
+          });
           return MPI_SUCCESS;
         },
 };
@@ -21,17 +22,17 @@ const RequestOps buffered_ops{
 }  // namespace
 
 int Bsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
-  return send_buffer_for(comm).send(buf, count, datatype, dest, tag, comm);
+  return send_buffer_for(comm).send({{buf, count, datatype}, dest, tag}, comm);
 }
 
 int Ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  const int code = send_buffer_for(comm).send(buf, count, datatype, dest, tag, comm);
+  const int code = send_buffer_for(comm).send({{buf, count, datatype}, dest, tag}, comm);
   if (!code) *request = to_handle(completed_request());
   return code;
 }
 
 int Bsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  Request* r = new_persistent(Request::Type::persistent_send, buf, count, datatype, dest, tag, comm, SendMode::buffered);
+  Request* r = new_persistent_send({{buf, count, datatype}, dest, tag}, comm, SendMode::buffered);
   r->ops = &buffered_ops;
   *request = to_handle(r);
   return MPI_SUCCESS;

@@ -75,7 +75,7 @@ int distribute_edges(Comm& comm, int n, const int sources[], const int degrees[]
   std::vector<Request*> requests;
   int first_error = MPI_SUCCESS;
   const auto post = [&](const void* data, std::int64_t size, int to) {
-    if (Request* request = isend(data, size, bytes, to, tag, comm, Space::collective))
+    if (Request* request = isend({data, size, bytes}, to, tag, comm, Space::collective))
       requests.push_back(request);
     else
       first_error = error(MPI_ERR_NO_MEM, "no memory for a message to rank %d", to);
@@ -94,11 +94,11 @@ int distribute_edges(Comm& comm, int n, const int sources[], const int degrees[]
   for (int i = 0; i < told && !first_error; ++i) {
     std::int64_t size = 0;
     MPI_Status status;
-    first_error = recv(&size, sizeof size, bytes, MPI_ANY_SOURCE, tag, comm, Space::collective, &status);
+    first_error = recv({&size, sizeof size, bytes}, MPI_ANY_SOURCE, tag, comm, Space::collective, &status);
     if (first_error) break;
     const std::size_t had = mine.size();
     mine.resize(had + static_cast<std::size_t>(size) / sizeof(End));
-    first_error = recv(&mine[had], size, bytes, status.MPI_SOURCE, tag, comm, Space::collective);
+    first_error = recv({&mine[had], size, bytes}, status.MPI_SOURCE, tag, comm, Space::collective);
   }
   for (Request* request : requests)
     if (const int code = wait(request); code && !first_error) first_error = code;

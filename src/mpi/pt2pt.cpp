@@ -8,6 +8,7 @@
 #include "mpi/request.hpp"
 #include "proto/message.hpp"
 #include "proto/p2p.hpp"
+#include "proto/receive_now.hpp"
 #include "sys/error.hpp"
 #include "vci/protocol.hpp"
 #include "vci/wait.hpp"
@@ -25,18 +26,17 @@ void set_status(MPI_Status* status, const Envelope& envelope) noexcept {
 
 constexpr Envelope null_envelope{MPI_PROC_NULL, MPI_ANY_TAG, 0};
 
-int blocking_send(const void* buf, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, SendMode mode) noexcept {
-  return wait(isend(buf, count, type, dest, tag, comm, Space::user, mode));
+int blocking_send(const Leg& leg, Comm& comm, SendMode mode) noexcept {
+  return wait(isend(leg.buffer, leg.peer, leg.tag, comm, Space::user, mode));
 }
 
-int start_send(const void* buf, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, SendMode mode,
-               MPI_Request* request) noexcept {
-  *request = to_handle(isend(buf, count, type, dest, tag, comm, Space::user, mode));
+int start_send(const Leg& leg, Comm& comm, SendMode mode, MPI_Request* request) noexcept {
+  *request = to_handle(isend(leg.buffer, leg.peer, leg.tag, comm, Space::user, mode));
   return MPI_SUCCESS;
 }
 
-int init_send(const void* buf, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, SendMode mode, MPI_Request* request) noexcept {
-  *request = to_handle(new_persistent(Request::Type::persistent_send, buf, count, type, dest, tag, comm, mode));
+int init_send(const Leg& leg, Comm& comm, SendMode mode, MPI_Request* request) noexcept {
+  *request = to_handle(new_persistent_send(leg, comm, mode));
   return MPI_SUCCESS;
 }
 
@@ -46,15 +46,20 @@ struct FreeDeleter {
 using Bytes = std::unique_ptr<void, FreeDeleter>;
 
 /// The packed content of a buffer, for the functions that receive into the buffer they send from.
-Bytes pack_copy(const void* buffer, MPI_Count count, const Datatype& type, MPI_Count& bytes) noexcept {
-  bytes = count * type.size;
-  Bytes copy(std::malloc(static_cast<std::size_t>(bytes) + 1));
-  PackCursor cursor;
-  if (copy) pack(buffer, count, type, cursor, copy.get(), static_cast<std::size_t>(bytes));
+Bytes pack_copy(const Buffer& buffer) noexcept {
+  Bytes copy(std::malloc(buffer.bytes() + 1));
+  if (copy) buffer.pack(0, copy.get(), buffer.bytes());
   return copy;
 }
 
-Datatype& packed_type() noexcept { return *resolve<Datatype>(MPI_PACKED); }
+int no_memory_for_copy(const Buffer& buffer) noexcept {
+  return error(MPI_ERR_NO_MEM, "no memory for a copy of the %llu bytes to send", static_cast<unsigned long long>(buffer.bytes()));
+}
+
+/// What `pack_copy` has made of `buffer`.
+Buffer packed(const Bytes& copy, const Buffer& buffer) noexcept {
+  return {copy.get(), static_cast<MPI_Count>(buffer.bytes()), *resolve<Datatype>(MPI_PACKED)};
+}
 
 /// MPI_Isendrecv: one request for a send and a receive. The parts may belong to different VCIs; whoever ends the last one completes
 /// the request, which belongs to the receive's VCI and so is handed to it from elsewhere.
@@ -90,10 +95,8 @@ void part_done(Pair& pair, Request& part, VciGuard& guard) noexcept {
   end_part(pair, guard);
 }
 
-int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf,
-               MPI_Count recvcount, Datatype& recvtype, int source, int recvtag, Comm& comm, Bytes copy,
-               MPI_Request* request) noexcept {
-  if (const int refused = refuse_wildcards(comm, source, recvtag)) return refused;
+int start_pair(const Leg& out, const Leg& in, Comm& comm, Bytes copy, MPI_Request* request) noexcept {
+  if (const int refused = refuse_wildcards(comm, in.peer, in.tag)) return refused;
   auto* pair = new (std::nothrow) Pair{};
   if (!pair) return error(MPI_ERR_NO_MEM, "no memory for a send and receive");
   pair->copy = std::move(copy);
@@ -101,94 +104,93 @@ int start_pair(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int
     part->pair = pair;
     part->run = [](Continuation& self, Request& done, VciGuard& guard) { part_done(*static_cast<Pair::Part&>(self).pair, done, guard); };
   }
-  {
-    VciGuard guard(vci_of_lane(source < 0 ? comm.vci : comm.receive_lane(source, recvtag)));
+  submit(vci_of_lane(in.peer < 0 ? comm.vci : comm.receive_lane(in.peer, in.tag)), [&](VciGuard& guard) {
     pair->parent = new_request(guard.vci(), Request::Type::collective, &comm);
     *request = to_handle(pair->parent);
-    Request* receiving = irecv(guard, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user);
+    Request* receiving = irecv(guard, in.buffer, in.peer, in.tag, comm, Space::user);
     if (receiving->is_done()) part_done(*pair, *receiving, guard); else receiving->then(pair->receiving);
-  }
-  VciGuard guard(vci_of_lane(comm.send_lane(sendtag)));
-  Request* sending = isend(guard, sendbuf, sendcount, sendtype, dest, sendtag, comm, Space::user);
-  if (sending->is_done()) part_done(*pair, *sending, guard); else sending->then(pair->sending);
-  end_part(*pair, guard);
+  });
+  submit(vci_of_lane(comm.send_lane(out.tag)), [&](VciGuard& guard) {
+    Request* sending = isend(guard, out.buffer, out.peer, out.tag, comm, Space::user);
+    if (sending->is_done()) part_done(*pair, *sending, guard); else sending->then(pair->sending);
+    end_part(*pair, guard);
+  });
   return MPI_SUCCESS;
 }
 
 }  // namespace
 
 int Send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
-  Request* started = isend(buf, count, datatype, dest, tag, comm);
+  Request* started = isend({buf, count, datatype}, dest, tag, comm);
   return started->vci ? wait(started) : MPI_SUCCESS;
 }
 int Ssend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
-  return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous);
+  return blocking_send({{buf, count, datatype}, dest, tag}, comm, SendMode::synchronous);
 }
 int Rsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
-  return blocking_send(buf, count, datatype, dest, tag, comm, SendMode::ready);
+  return blocking_send({{buf, count, datatype}, dest, tag}, comm, SendMode::ready);
 }
 
 int Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Status* status) {
-  return recv(buf, count, datatype, source, tag, comm, status);
+  return proto::receive_now<Space::user>({buf, count, datatype}, source, tag, comm, status);
 }
 
 int Isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  *request = to_handle(isend(buf, count, datatype, dest, tag, comm));
+  *request = to_handle(isend({buf, count, datatype}, dest, tag, comm));
   return MPI_SUCCESS;
 }
 int Issend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  return start_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous, request);
+  return start_send({{buf, count, datatype}, dest, tag}, comm, SendMode::synchronous, request);
 }
 int Irsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  return start_send(buf, count, datatype, dest, tag, comm, SendMode::ready, request);
+  return start_send({{buf, count, datatype}, dest, tag}, comm, SendMode::ready, request);
 }
 
 int Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
-  *request = to_handle(irecv(buf, count, datatype, source, tag, comm));
+  *request = to_handle(irecv({buf, count, datatype}, source, tag, comm));
   return MPI_SUCCESS;
 }
 
 int Send_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  return init_send(buf, count, datatype, dest, tag, comm, SendMode::standard, request);
+  return init_send({{buf, count, datatype}, dest, tag}, comm, SendMode::standard, request);
 }
 int Ssend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  return init_send(buf, count, datatype, dest, tag, comm, SendMode::synchronous, request);
+  return init_send({{buf, count, datatype}, dest, tag}, comm, SendMode::synchronous, request);
 }
 int Rsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  return init_send(buf, count, datatype, dest, tag, comm, SendMode::ready, request);
+  return init_send({{buf, count, datatype}, dest, tag}, comm, SendMode::ready, request);
 }
 int Recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
   if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
-  *request = to_handle(new_persistent(Request::Type::persistent_recv, buf, count, datatype, source, tag, comm, SendMode::standard));
+  *request = to_handle(new_persistent_receive({{buf, count, datatype}, source, tag}, comm));
   return MPI_SUCCESS;
 }
 
 int Sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
              Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Status* status) {
-  return sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, Space::user,
-                  status);
+  return sendrecv({{sendbuf, sendcount, sendtype}, dest, sendtag}, {{recvbuf, recvcount, recvtype}, source, recvtag}, comm, Space::user, status);
 }
 
 int Sendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag, Comm& comm,
                      MPI_Status* status) {
-  MPI_Count bytes;
-  const Bytes copy = pack_copy(buf, count, datatype, bytes);
-  if (!copy) return error(MPI_ERR_NO_MEM, "no memory for a copy of the %lld bytes to send", static_cast<long long>(bytes));
-  return Sendrecv(copy.get(), bytes, packed_type(), dest, sendtag, buf, count, datatype, source, recvtag, comm, status);
+  const Buffer buffer(buf, count, datatype);
+  const Bytes copy = pack_copy(buffer);
+  if (!copy) return no_memory_for_copy(buffer);
+  return sendrecv({packed(copy, buffer), dest, sendtag}, {buffer, source, recvtag}, comm, Space::user, status);
 }
 
 int Isendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
               Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Request* request) {
-  return start_pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, nullptr, request);
+  return start_pair({{sendbuf, sendcount, sendtype}, dest, sendtag}, {{recvbuf, recvcount, recvtype}, source, recvtag}, comm, nullptr, request);
 }
 
 int Isendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag, Comm& comm,
                       MPI_Request* request) {
-  MPI_Count bytes;
-  Bytes copy = pack_copy(buf, count, datatype, bytes);
-  if (!copy) return error(MPI_ERR_NO_MEM, "no memory for a copy of the %lld bytes to send", static_cast<long long>(bytes));
-  const void* from = copy.get();
-  return start_pair(from, bytes, packed_type(), dest, sendtag, buf, count, datatype, source, recvtag, comm, std::move(copy), request);
+  const Buffer buffer(buf, count, datatype);
+  Bytes copy = pack_copy(buffer);
+  if (!copy) return no_memory_for_copy(buffer);
+  const Leg out{packed(copy, buffer), dest, sendtag};
+  return start_pair(out, {buffer, source, recvtag}, comm, std::move(copy), request);
 }
 
 namespace {
@@ -264,7 +266,7 @@ int Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message,
   Message* taken = resolve<Message>(*message);
   if (!taken) return error(MPI_ERR_REQUEST, "the message handle is null, was received already, or never came from a matched probe");
   *message = MPI_MESSAGE_NULL;
-  *request = to_handle(receive_message(*taken, buf, count, datatype));
+  *request = to_handle(receive_message(*taken, {buf, count, datatype}));
   return MPI_SUCCESS;
 }
 

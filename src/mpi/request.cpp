@@ -153,7 +153,7 @@ bool all_complete(int count, const MPI_Request* requests) noexcept {
 int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
   bool failed = false;
   int first_code = MPI_SUCCESS;
-  GivenBack back;
+  ReleaseBatch back;
   for (int i = 0; i < count; ++i) {
     MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
     Request* r = see(requests[i]).request;
@@ -251,11 +251,11 @@ namespace {
   return check::raise_blamed(code, "MPI_Waitall");
 }
 
-/// MPI_Waitall where giving a request back costs a read-modify-write: those of a VCI share one.
+/// MPI_Waitall of many: releasing a request costs a read-modify-write where VCIs are locked, and those of a VCI share one.
 [[gnu::noinline]] int waitall_together(int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
   int i = 0;
   {
-    GivenBack back;
+    ReleaseBatch back;
     for (; i < count; ++i) {
       Request* r = resolve<Request>(requests[i]);
       MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
@@ -268,7 +268,7 @@ namespace {
 }  // namespace
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  if (runtime.locks && count > 2) [[unlikely]] return waitall_together(count, requests, statuses);
+  if (count > 2) return waitall_together(count, requests, statuses);
   // One pass over what is complete and simple; from the first request that is not, the general way.
   int i = 0;
   if (statuses == MPI_STATUSES_IGNORE) {
@@ -469,12 +469,13 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
                    MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request) {
   auto* state = new (std::nothrow) Generalized{query_fn, free_fn, cancel_fn, extra_state};
   if (!state) return error(MPI_ERR_NO_MEM, "no memory for a generalized request");
-  VciGuard guard(vci_of_lane(0));
-  Request* r = new_request(guard.vci(), Request::Type::generalized, nullptr);
-  r->ops = &generalized_ops;
-  r->special = true;
-  r->data = state;
-  *request = to_handle(r);
+  submit(vci_of_lane(0), [&](VciGuard& guard) {
+    Request* r = new_request(guard.vci(), Request::Type::generalized, nullptr);
+    r->ops = &generalized_ops;
+    r->special = true;
+    r->data = state;
+    *request = to_handle(r);
+  });
   return MPI_SUCCESS;
 }
 

@@ -94,7 +94,7 @@ int Stream_send(const void* buf, MPI_Count count, Datatype& datatype, int dest, 
   StreamUse use;
   Comm* pair = nullptr;
   if (const int code = choose(comm, from, to, dest, "MPIX_Stream_send", use, &pair)) return code;
-  return wait(isend(buf, count, datatype, dest, tag, *pair));
+  return wait(isend({buf, count, datatype}, dest, tag, *pair));
 }
 
 int Stream_isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, int from, int to,
@@ -102,7 +102,7 @@ int Stream_isend(const void* buf, MPI_Count count, Datatype& datatype, int dest,
   StreamUse use;
   Comm* pair = nullptr;
   if (const int code = choose(comm, from, to, dest, "MPIX_Stream_isend", use, &pair)) return code;
-  *request = to_handle(isend(buf, count, datatype, dest, tag, *pair));
+  *request = to_handle(isend({buf, count, datatype}, dest, tag, *pair));
   return MPI_SUCCESS;
 }
 
@@ -110,7 +110,7 @@ int Stream_recv(void* buf, MPI_Count count, Datatype& datatype, int source, int 
   StreamUse use;
   Comm* pair = nullptr;
   if (const int code = choose_receive(comm, from, to, source, "MPIX_Stream_recv", use, &pair)) return code;
-  return recv(buf, count, datatype, source, tag, *pair, status);
+  return recv({buf, count, datatype}, source, tag, *pair, Space::user, status);
 }
 
 int Stream_irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, int from, int to,
@@ -118,7 +118,7 @@ int Stream_irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int
   StreamUse use;
   Comm* pair = nullptr;
   if (const int code = choose_receive(comm, from, to, source, "MPIX_Stream_irecv", use, &pair)) return code;
-  *request = to_handle(irecv(buf, count, datatype, source, tag, *pair));
+  *request = to_handle(irecv({buf, count, datatype}, source, tag, *pair));
   return MPI_SUCCESS;
 }
 

@@ -60,8 +60,7 @@ bool try_push_message(shm::Port& port, Request& send) noexcept {
     const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
     std::memcpy(record->payload, &to, sizeof to);
   }
-  PackCursor cursor;
-  pack(send.buffer, send.count, *send.datatype, cursor, record->payload + extra, send.capacity);
+  send.target().pack(0, record->payload + extra, send.capacity);
   sync::RingProducer::publish(reservation, lines);
   return true;
 }

@@ -11,14 +11,15 @@ namespace heddle {
 using proto::Unexpected;
 
 void cancel_receive(Request& receive) noexcept {
-  VciGuard guard(*receive.vci);
-  if (receive.is_done() || !receive.bin) return;
-  guard.vci().matcher.remove_posted(receive);
-  receive.special = receive.cancelled = true;
-  receive.source = MPI_ANY_SOURCE;
-  receive.tag = MPI_ANY_TAG;
-  receive.bytes = 0;
-  complete(receive, guard);
+  submit(*receive.vci, [&](VciGuard& guard) {
+    if (receive.is_done() || !receive.bin) return;
+    guard.vci().matcher.remove_posted(receive);
+    receive.special = receive.cancelled = true;
+    receive.source = MPI_ANY_SOURCE;
+    receive.tag = MPI_ANY_TAG;
+    receive.bytes = 0;
+    complete(receive, guard);
+  });
 }
 
 namespace {
@@ -43,13 +44,10 @@ std::uint32_t next_question() noexcept {
   return number;
 }
 
-}  // namespace
-
-void cancel_send(Request& send) noexcept {
-  VciGuard guard(*send.vci);
+void cancel_in_vci(VciGuard& guard, Request& send) noexcept {
   if (send.is_done() || send.asked) return;
   Vci& vci = guard.vci();
-  const Address to = send.comm->route(send.peer, send.pattern.tag);  // as when it was sent
+  const Address to = send.to;
   if (to.process == runtime.self && &vci_of_lane(to.vci) == &vci) {
     // Not there: a matched probe has it, and its receive completes the send.
     if (discard(vci, send.pattern, [&](const Unexpected& m) { return m.form == Unexpected::Form::local && m.sender == &send; }))
@@ -69,6 +67,12 @@ void cancel_send(Request& send) noexcept {
   if (peer) return proto::push_cancel(guard, *peer, to.vci, head, what);
   if (proto::network::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
   proto::network::push(guard, to.process, to.vci, head, &what, sizeof what);
+}
+
+}  // namespace
+
+void cancel_send(Request& send) noexcept {
+  submit(*send.vci, [&](VciGuard& guard) { cancel_in_vci(guard, send); });
 }
 
 namespace proto {
@@ -109,14 +113,15 @@ bool is_awaited() noexcept {
   bool awaited = false;
   for_each_vci([&](Vci& vci) {
     if (awaited) return;
-    VciGuard guard(vci);
-    for (match::Arrival* at = vci.matcher.first_arrival(); at && !awaited; at = at->all.next) {
-      const auto& message = *static_cast<const Unexpected*>(at);
-      if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::offer) continue;
-      const ProcessIndex sender = message.offer.process;
-      if (sender == runtime.self) continue;
-      awaited = net::reaches(sender) ? !proto::network::is_finishing(vci, sender, message.lane) : may_ask(sender);
-    }
+    submit(vci, [&](VciGuard&) {
+      for (match::Arrival* at = vci.matcher.first_arrival(); at && !awaited; at = at->all.next) {
+        const auto& message = *static_cast<const Unexpected*>(at);
+        if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::offer) continue;
+        const ProcessIndex sender = message.offer.process;
+        if (sender == runtime.self) continue;
+        awaited = net::reaches(sender) ? !proto::network::is_finishing(vci, sender, message.lane) : may_ask(sender);
+      }
+    });
   });
   return awaited;
 }

@@ -99,19 +99,16 @@ void add_subject(Text& text, const WaitSubject& subject) noexcept {
 }
 
 /// Messages that nobody asked for, the trace of a wrong tag or rank.
-void add_unexpected(Text& text, Vci* vci, const WaitSubject& subject) noexcept {
-  if (!vci && subject.request) vci = subject.request->vci;
-  if (!vci || !VciGuard::try_hold(*vci)) return;
-  VciGuard guard(*vci, VciGuard::Adopt{});
-  const auto* first = static_cast<const Unexpected*>(vci->matcher.first_arrival());
+void add_first_unexpected(Text& text, Vci& vci, const WaitSubject& subject) noexcept {
+  const auto* first = static_cast<const Unexpected*>(vci.matcher.first_arrival());
   if (!first) return;
   text.add(". Not asked for so far: ");
-  if (vci->matcher.unexpected() > 1) text.add("%zu messages; the first is ", vci->matcher.unexpected());
+  if (vci.matcher.unexpected() > 1) text.add("%zu messages; the first is ", vci.matcher.unexpected());
   constexpr auto collective = static_cast<std::uint64_t>(Space::collective);
   if (first->key.context & collective) {  // its tag and size are the library's, and would only puzzle
     text.add("a part of a collective operation from rank %d", first->key.source);
   } else {
-    if (vci->matcher.unexpected() == 1) text.add("a message ");
+    if (vci.matcher.unexpected() == 1) text.add("a message ");
     add_message(text, first->key.source, first->key.tag);
     text.add(", %llu bytes", static_cast<unsigned long long>(first->bytes));
   }
@@ -119,6 +116,11 @@ void add_unexpected(Text& text, Vci* vci, const WaitSubject& subject) noexcept {
   if (comm && !comm->is(Kind::freed))
     text.add((first->key.context & ~collective) == own_context(*comm, Space::user) ? ", on the same communicator"
                                                                                    : ", on another communicator");
+}
+
+void add_unexpected(Text& text, Vci* vci, const WaitSubject& subject) noexcept {
+  if (!vci && subject.request) vci = subject.request->vci;
+  if (vci) try_submit(*vci, [&](VciGuard&) { add_first_unexpected(text, *vci, subject); });
 }
 
 }  // namespace

@@ -15,49 +15,38 @@ proto::Unexpected* find(VciGuard& guard, int source, int tag, Comm& comm, Envelo
 }  // namespace
 
 bool find_message(int source, int tag, Comm& comm, Envelope& envelope) noexcept {
-  VciGuard guard(vci_of_lane(comm.receive_lane(source, tag)));
-  return find(guard, source, tag, comm, envelope);
+  return submit(vci_of_lane(comm.receive_lane(source, tag)),
+                [&](VciGuard& guard) { return find(guard, source, tag, comm, envelope) != nullptr; });
 }
 
 Message* take_message(int source, int tag, Comm& comm, Envelope& envelope) noexcept {
-  Message* message = nullptr;
-  {
-    VciGuard guard(vci_of_lane(comm.receive_lane(source, tag)));
+  return submit(vci_of_lane(comm.receive_lane(source, tag)), [&](VciGuard& guard) -> Message* {
     proto::Unexpected* found = find(guard, source, tag, comm, envelope);
     if (!found) return nullptr;
-    message = pool<Message>().create();
+    Message* message = pool<Message>().create();
     if (!message) sys::fatal("no memory for a message handle");
     guard.vci().matcher.remove_arrival(*found);
     message->message = found;
     message->vci = &guard.vci();
     message->comm = &comm;
     retain_comm(comm);
-  }
-  return message;
+    return message;
+  });
 }
 
-Request* receive_message(Message& message, void* buffer, MPI_Count count, Datatype& type) noexcept {
-  Request* receive;
+Request* receive_message(Message& message, const Buffer& buffer) noexcept {
   Comm* comm = message.comm;
-  {
-    VciGuard guard(*message.vci);
-    receive = new_request(guard.vci(), Request::Type::recv, message.comm);
-    receive->buffer = buffer;
-    receive->count = count;
-    receive->datatype = &type;
-    receive->capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
-    receive->pattern = message.message->key;
-    if (!type.builtin) {
-      retain(type);
-      receive->special = true;  // so that its end gives the datatype back
-    }
-    proto::consume(guard, *receive, *message.message);
+  Request* receive = submit(*message.vci, [&](VciGuard& guard) {
+    Request* request = new_request(guard.vci(), Request::Type::recv, comm);
+    proto::fill(*request, buffer, message.message->key);
+    proto::consume(guard, *request, *message.message);
     // A communicator that is freed from now on finds the request; one that was before is handed on to it.
-    if (comm->user_freed.load(std::memory_order_acquire) && !receive->is_done()) {
-      receive->special = receive->holds_comm = true;
+    if (comm->user_freed.load(std::memory_order_acquire) && !request->is_done()) {
+      request->special = request->holds_comm = true;
       comm = nullptr;
     }
-  }
+    return request;
+  });
   if (comm) release_comm(comm);
   pool<Message>().destroy(&message);
   return receive;

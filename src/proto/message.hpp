@@ -36,6 +36,6 @@ bool find_message(int source, int tag, Comm& comm, Envelope& envelope) noexcept;
 /// The same, and takes the message. nullptr when there is none.
 Message* take_message(int source, int tag, Comm& comm, Envelope& envelope) noexcept;
 /// Receives a taken message; frees it.
-Request* receive_message(Message& message, void* buffer, MPI_Count count, Datatype& type) noexcept;
+Request* receive_message(Message& message, const Buffer& buffer) noexcept;
 
 }  // namespace heddle

@@ -4,7 +4,7 @@
 #include <mpi.h>
 
 #include "core/comm.hpp"
-#include "core/datatype.hpp"
+#include "core/buffer.hpp"
 #include "vci/request.hpp"
 #include "vci/vci.hpp"
 #include "vci/wait.hpp"
@@ -16,20 +16,34 @@ enum class SendMode : std::uint8_t { standard, synchronous, buffered, ready };
 /// Which of a communicator's two message spaces: the user's, or the collectives' own.
 enum class Space : std::uint8_t { user = 0, collective = 1 };
 
-/// Starts a send or a receive. Returns the request (a shared, already complete one when the operation is finished), or nullptr with
-/// `*error` set when memory is out. `peer` may be MPI_PROC_NULL; `irecv` takes wildcards. Tags of the collective space
-/// are any non-negative 31-bit number. Thread-safe. Source: MPI-5.0 §3.7
-Request* isend(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
-               SendMode mode = SendMode::standard) noexcept;
-Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+/// A buffer, the rank at the other end and the tag.
+struct Leg {
+  Buffer buffer;
+  int peer, tag;
+};
+
+namespace detail {
+Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept;
+Request* irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept;
+}  // namespace detail
+
+/// Starts a send or a receive. Returns the request: a shared one, already complete, when the operation is finished; the job ends when
+/// memory is out. The peer may be MPI_PROC_NULL; `irecv` takes wildcards. Tags of the collective space are any non-negative 31-bit
+/// number. Thread-safe. Source: MPI-5.0 §3.7
+Request* isend(const Buffer& buffer, int dest, int tag, Comm& comm, Space space, SendMode mode = SendMode::standard) noexcept;
+Request* irecv(const Buffer& buffer, int source, int tag, Comm& comm, Space space) noexcept;
 /// The same in the user's space and standard mode: the path of MPI_Isend and MPI_Irecv, with all arguments in registers.
-Request* isend(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm) noexcept;
-Request* irecv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm) noexcept;
+inline Request* isend(const Buffer& buffer, int dest, int tag, Comm& comm) noexcept {
+  return detail::isend(buffer.base, buffer.count, *buffer.type, dest, tag, comm);
+}
+inline Request* irecv(const Buffer& buffer, int source, int tag, Comm& comm) noexcept {
+  return detail::irecv(buffer.base, buffer.count, *buffer.type, source, tag, comm);
+}
 
 /// The same for code that already holds a VCI: the communicator's home VCI for the collective space (continuations, schedules in the
 /// progress engine), that of `send_lane` or `receive_lane` for the user's.
-Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
-Request* irecv(VciGuard& guard, void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+Request* isend(VciGuard& guard, const Buffer& buffer, int dest, int tag, Comm& comm, Space space) noexcept;
+Request* irecv(VciGuard& guard, const Buffer& buffer, int source, int tag, Comm& comm, Space space) noexcept;
 
 /// An error when a receive or probe has a wildcard on a communicator whose hints exclude them and are in use.
 int refuse_wildcards(const Comm& comm, int source, int tag) noexcept;
@@ -53,9 +67,9 @@ bool reap(VciGuard& guard, Request& request, MPI_Status* status) noexcept;
 /// Posts or matches a receive, launches a send, whose fields are filled in (persistent requests, at each MPI_Start).
 void start_receive(VciGuard& guard, Request& receive) noexcept;
 void start_send(VciGuard& guard, Request& send) noexcept;
-/// An inactive persistent request with these arguments. \pre type is persistent_send or persistent_recv
-Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
-                        Comm& comm, SendMode mode) noexcept;
+/// An inactive persistent request with these arguments.
+Request* new_persistent_send(const Leg& leg, Comm& comm, SendMode mode) noexcept;
+Request* new_persistent_receive(const Leg& leg, Comm& comm) noexcept;
 /// Gives a request that its user is done with back to its pool (or leaves a persistent one inactive). \pre complete
 void retire(Request* request) noexcept;
 /// MPI_Comm_free: every operation of `comm` that is not over takes a reference to it, so that an error finds its handler. Operations
@@ -74,15 +88,10 @@ void cancel_send(Request& send) noexcept;
 void free_request(Request* request, VciGuard& guard) noexcept;
 
 /// Blocking forms. Return the error code.
-int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept;
+int send(const Buffer& buffer, int dest, int tag, Comm& comm, Space space) noexcept;
 /// A message that is here already is taken without a request.
-int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space,
-         MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
-/// The same in the user's space: MPI_Recv.
-int recv(void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, MPI_Status* status) noexcept;
-int sendrecv(const void* send_buffer, MPI_Count send_count, Datatype& send_type, int to, int send_tag,
-             void* recv_buffer, MPI_Count recv_count, Datatype& recv_type, int from, int recv_tag, Comm& comm,
-             Space space, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+int recv(const Buffer& buffer, int source, int tag, Comm& comm, Space space, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
+int sendrecv(const Leg& out, const Leg& in, Comm& comm, Space space, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 
 /// A request that the library completes itself (collective schedules, generalized requests): allocated from the pool of `vci`.
 /// \pre the VCI is held.
@@ -105,8 +114,7 @@ void complete_elsewhere(Request& request) noexcept;
 /// The same from a thread that holds nothing (MPI_Grequest_complete).
 void complete_from_outside(Request& request) noexcept;
 
-/// Holds the home VCI of a communicator for the lifetime of the object (no lock below MPI_THREAD_MULTIPLE).
-/// `VciGuard guard(home_vci(comm));`
+/// The VCI behind which a communicator's collectives, and by default its messages, are.
 inline Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.vci); }
 
 namespace detail {

@@ -61,34 +61,43 @@ struct CompletedRequest : Request {
   }
 };
 
-/// The message spaces in which rank `dest` and this endpoint itself receive.
-inline std::uint64_t context_of(const Comm& comm, int dest, Space space) noexcept {
-  return comm.context_to(dest) | static_cast<std::uint64_t>(space);
-}
+/// The message space in which this endpoint receives.
 inline std::uint64_t own_context(const Comm& comm, Space space) noexcept {
   return comm.inbox | static_cast<std::uint64_t>(space);
 }
 
-/// Puts the arguments into a request of `vci`. The datatype is referenced: it may be freed while the operation runs.
-inline void fill(Request& r, Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
-          Comm& comm, Space space, SendMode mode) noexcept {
-  r.type = type;
-  r.comm = &comm;
-  r.buffer = const_cast<void*>(buffer);
-  r.count = count;
-  r.datatype = &datatype;
-  r.capacity = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(datatype.size);
-  const bool sends = type == Request::Type::send || type == Request::Type::persistent_send;
-  if (sends) {
-    r.peer = peer;
-    r.mode = static_cast<std::uint8_t>(mode);
-  }
-  r.pattern = sends ? match::Pattern{peer < 0 ? 0 : context_of(comm, peer, space), comm.rank, tag}
-                    : match::Pattern{own_context(comm, space), peer, tag};
-  if (!datatype.builtin) [[unlikely]] {
-    retain(datatype);
+/// Where a message goes, in which message space, and from which lane of this process.
+struct Path {
+  Address to;
+  ContextId context;
+  unsigned from;
+};
+
+/// The path with endpoints, or with lanes that hints or streams chose.
+Path resolve_routed(const Comm& comm, int dest, int tag, Space space) noexcept;
+/// The path of a message: looked up here and nowhere else. \pre 0 <= dest < comm.peer_size()
+inline Path resolve(const Comm& comm, int dest, int tag, Space space) noexcept {
+  if (!comm.plain) [[unlikely]] return resolve_routed(comm, dest, tag, space);
+  return {{comm.peers->process(dest), comm.vci, 0}, comm.outbox | static_cast<ContextId>(space), comm.vci};
+}
+
+/// Puts the message into a request. The datatype is referenced: it may be freed while the operation runs.
+inline void fill(Request& r, const Buffer& buffer, match::Pattern pattern) noexcept {
+  r.buffer = buffer.base;
+  r.count = buffer.count;
+  r.datatype = buffer.type;
+  r.capacity = buffer.bytes();
+  r.pattern = pattern;
+  if (!buffer.type->builtin) [[unlikely]] {
+    retain(*buffer.type);
     r.special = true;
   }
+}
+inline void fill_send(Request& r, const Buffer& buffer, int dest, match::Pattern pattern, Address to, SendMode mode) noexcept {
+  fill(r, buffer, pattern);
+  r.peer = dest;
+  r.to = to;
+  r.mode = static_cast<std::uint8_t>(mode);
 }
 
 /// A message that arrived before its receive. The payload of an eager one follows the node.
@@ -139,17 +148,13 @@ inline void set_received(Request& receive, std::uint64_t bytes, int source, int 
 
 /// Gives `bytes` bytes at `data` to a receive and completes it.
 inline void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept {
-  const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
-  if (receive.datatype->contiguous) [[likely]] {
-    sys::copy_bytes(static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb, data, n);
-  } else {
-    PackCursor cursor;
-    unpack(receive.buffer, receive.count, *receive.datatype, cursor, data, n);
-  }
+  receive.target().unpack(0, data, bytes < receive.capacity ? bytes : receive.capacity);
   set_received(receive, bytes, source, tag);
   complete(receive, guard);
 }
 
+/// Gives a receive whose fields are filled in a message that is here, or posts it.
+void match_or_post(VciGuard& guard, Request& receive) noexcept;
 /// Completes a receive from an unexpected message that was taken out of the matcher, and frees the message.
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept;
 

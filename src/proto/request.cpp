@@ -50,14 +50,15 @@ void Request::fail(int code) noexcept {
 
 void keep_for_pending(Comm& comm) noexcept {
   for_each_vci([&](Vci& vci) {
-    VciGuard guard(vci);
-    vci.requests.for_each([&](Request& r) {
-      // One that is done is its waiter's; if it failed it has its reference. Parts of other operations: as in `fail`.
-      if (!r.is(Kind::request) || r.is_done() || r.continuation || r.persistent || r.holds_comm || !r.comm) return;
-      if (r.comm != &comm && r.comm->stands_for != &comm) return;
-      r.comm = &comm;
-      r.special = r.holds_comm = true;
-      retain_comm(comm);
+    submit(vci, [&](VciGuard&) {
+      vci.requests.for_each([&](Request& r) {
+        // One that is done is its waiter's; if it failed it has its reference. Parts of other operations: as in `fail`.
+        if (!r.is(Kind::request) || r.is_done() || r.continuation || r.persistent || r.holds_comm || !r.comm) return;
+        if (r.comm != &comm && r.comm->stands_for != &comm) return;
+        r.comm = &comm;
+        r.special = r.holds_comm = true;
+        retain_comm(comm);
+      });
     });
   });
 }
@@ -88,11 +89,12 @@ void complete_elsewhere(Request& request) noexcept {
 }
 
 void complete_from_outside(Request& request) noexcept {
-  {
-    VciGuard guard(*request.vci);
-    if (!request.user_freed) return complete(request, guard);
-  }
-  recycle(request);  // runs the user's free callback, so without the VCI
+  const bool freed = submit(*request.vci, [&](VciGuard& guard) {
+    if (request.user_freed) return true;
+    complete(request, guard);
+    return false;
+  });
+  if (freed) recycle(request);  // runs the user's free callback, so without the VCI
 }
 
 namespace proto {
@@ -105,15 +107,13 @@ bool has_freed_operations() noexcept { return freed_operations.load(std::memory_
 
 void release_by_user(Request& r) noexcept {
   if (!r.vci) return;
-  {
-    VciGuard guard(*r.vci);
-    if (!r.is_done()) {
-      r.special = r.user_freed = true;
-      if (communicates(r)) freed_operations.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-  }
-  recycle(r);
+  const bool done = submit(*r.vci, [&](VciGuard&) {
+    if (r.is_done()) return true;
+    r.special = r.user_freed = true;
+    if (communicates(r)) freed_operations.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  });
+  if (done) recycle(r);
 }
 
 int start_persistent(Request& r) noexcept {
@@ -124,31 +124,45 @@ int start_persistent(Request& r) noexcept {
   r.tag = MPI_ANY_TAG;
   r.state.store(Request::active, std::memory_order_relaxed);
   if (r.ops && r.ops->start) return r.ops->start(r);
-  VciGuard guard(*r.vci);
-  const bool receives = r.type == Request::Type::persistent_recv;
-  if ((receives ? r.pattern.source : r.peer) == MPI_PROC_NULL) {
-    if (receives) r.source = MPI_PROC_NULL;
-    complete(r, guard);
-  } else if (receives) {
-    start_receive(guard, r);
-  } else {
-    start_send(guard, r);
-  }
+  submit(*r.vci, [&](VciGuard& guard) {
+    const bool receives = r.type == Request::Type::persistent_recv;
+    if ((receives ? r.pattern.source : r.peer) == MPI_PROC_NULL) {
+      if (receives) r.source = MPI_PROC_NULL;
+      complete(r, guard);
+    } else if (receives) {
+      start_receive(guard, r);
+    } else {
+      start_send(guard, r);
+    }
+  });
   return MPI_SUCCESS;
 }
 
-Request* new_persistent(Request::Type type, const void* buffer, MPI_Count count, Datatype& datatype, int peer, int tag,
-                        Comm& comm, SendMode mode) noexcept {
-  const bool sends = type == Request::Type::persistent_send;
-  VciGuard guard(vci_of_lane(peer < 0 && sends ? comm.vci
-                             : sends           ? comm.send_lane(tag)
-                                               : comm.receive_lane(peer, tag)));
-  Request* request = new_request(guard.vci(), type, &comm);
-  proto::fill(*request, type, buffer, count, datatype, peer, tag, comm, Space::user, mode);
-  request->special = request->persistent = true;
+namespace {
+void make_persistent(Request& request, Comm& comm) noexcept {
+  request.special = request.persistent = true;
   if (!comm.predefined) comm.retain();  // it can be started after its communicator's handle was freed
-  request->state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
-  return request;
+  request.state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
+}
+}  // namespace
+
+Request* new_persistent_send(const Leg& leg, Comm& comm, SendMode mode) noexcept {
+  const proto::Path path = leg.peer == MPI_PROC_NULL ? proto::Path{{}, 0, comm.vci} : proto::resolve(comm, leg.peer, leg.tag, Space::user);
+  return submit(vci_of_lane(path.from), [&](VciGuard& guard) {
+    Request* request = new_request(guard.vci(), Request::Type::persistent_send, &comm);
+    proto::fill_send(*request, leg.buffer, leg.peer, {path.context, comm.rank, leg.tag}, path.to, mode);
+    make_persistent(*request, comm);
+    return request;
+  });
+}
+
+Request* new_persistent_receive(const Leg& leg, Comm& comm) noexcept {
+  return submit(vci_of_lane(comm.receive_lane(leg.peer, leg.tag)), [&](VciGuard& guard) {
+    Request* request = new_request(guard.vci(), Request::Type::persistent_recv, &comm);
+    proto::fill(*request, leg.buffer, {proto::own_context(comm, Space::user), leg.peer, leg.tag});
+    make_persistent(*request, comm);
+    return request;
+  });
 }
 
 void retire(Request* r) noexcept {
@@ -201,9 +215,7 @@ int wait(Request* request, MPI_Status* status) noexcept {
   return code;
 }
 
-int send(const void* buffer, MPI_Count count, Datatype& type, int peer, int tag, Comm& comm, Space space) noexcept {
-  return wait(isend(buffer, count, type, peer, tag, comm, space));
-}
+int send(const Buffer& buffer, int dest, int tag, Comm& comm, Space space) noexcept { return wait(isend(buffer, dest, tag, comm, space)); }
 
 namespace proto {
 
@@ -280,7 +292,7 @@ void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
       break;
     case Unexpected::Form::local: {
       Request& sender = *message.sender;
-      copy_typed(sender.buffer, sender.count, *sender.datatype, receive.buffer, receive.count, *receive.datatype);
+      copy(sender.target(), receive.target());
       set_received(receive, message.bytes, message.key.source, message.key.tag);
       complete(receive, guard);
       complete(sender, guard);

@@ -35,44 +35,81 @@ void read_limits() noexcept {
   limits.unexpected = static_cast<std::size_t>(unexpected_size.value());
 }
 
+Path resolve_routed(const Comm& comm, int dest, int tag, Space space) noexcept {
+  const bool user = space == Space::user;  // only users' tags choose
+  const Address to = user ? comm.route(dest, tag) : comm.address(dest);
+  return {to, (comm.outbox + 2 * ContextId{to.index}) | static_cast<ContextId>(space), user ? comm.send_lane(tag) : comm.vci};
+}
+
 }  // namespace proto
 
 namespace {
 
-using proto::context_of;
-using proto::fill;
 using proto::limits;
+using proto::Path;
 using proto::PointToPoint;
 using proto::Unexpected;
 
 proto::CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE, last_index};
 
-/// Where a message goes: with the lane that a user's tag chooses, if there is a choice.
-Address route_of(const Comm& comm, int dest, int tag, Space space) noexcept {
-  return space == Space::user ? comm.route(dest, tag) : comm.address(dest);
-}
+/// A message on its way out: what was asked for, and what `resolve` adds. Each step reads it, none changes it:
+///
+///   resolve -> push_now, without the VCI                               (a small message to another process of the node)
+///           -> post, in the VCI: match_here, send_small                (to this VCI; small, over the network)
+///                                launch, with a request: by route and size
+struct Send {
+  Buffer buffer;
+  Comm& comm;
+  int dest, tag;
+  Space space;
+  SendMode mode;
+  Path path;
 
-/// Copies a message to the receive that it matched. Contiguous on both sides is one branch and one copy.
-inline void copy_to_receive(const void* buffer, MPI_Count count, const Datatype& type, std::uint64_t bytes,
-                            Request& receive) noexcept {
-  if (type.contiguous && receive.datatype->contiguous) [[likely]] {
-    const std::uint64_t n = bytes < receive.capacity ? bytes : receive.capacity;
-    const auto* from = static_cast<const std::byte*>(buffer) + type.true_lb;
-    auto* to = static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb;
-    if (from != to) sys::copy_bytes(to, from, n);
-    return;
+  /// What the receiver matches.
+  [[nodiscard]] match::Pattern key() const noexcept { return {path.context, comm.rank, tag}; }
+  [[nodiscard]] RecordHead head() const noexcept {
+    return {path.context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(path.from)};
   }
-  copy_typed(buffer, count, type, receive.buffer, receive.count, *receive.datatype);
+};
+
+inline Send resolve(const Buffer& buffer, int dest, int tag, Comm& comm, Space space, SendMode mode) noexcept {
+  return {buffer, comm, dest, tag, space, mode, proto::resolve(comm, dest, tag, space)};
 }
 
-/// A message to the own process, without a request: matched here and copied straight into the receive buffer, or kept
-/// as a copy. False when it must wait for its receive.
-inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type,
-                          match::Pattern key, SendMode mode) noexcept {
+/// Whether the receiver is behind the very VCI that sends. Endpoints behind another VCI of this process are reached as other processes
+/// are, through a ring, so that no thread waits for another's VCI.
+inline bool is_here(const Path& path) noexcept {
+  return path.to.process == runtime.self && (path.to.vci == path.from || &vci_of_lane(path.to.vci) == &vci_of_lane(path.from));
+}
+
+/// A small contiguous message to another process of the node, or to another VCI of this one. No lock, no allocation. False: not this way.
+inline bool push_now(const Send& message) noexcept {
+  if (message.mode == SendMode::synchronous || !message.buffer.contiguous()) return false;
+  shm::Peer* peer = shm::find(message.path.to.process);
+  if (!peer) [[unlikely]]
+    return false;
+  shm::Port* port = peer->port(message.path.to.vci);
+  if (!port) [[unlikely]]
+    return false;
+  const std::uint64_t bytes = message.buffer.bytes();
+  if (bytes > limits.eager.load(std::memory_order_relaxed)) return false;
+  if (port->ring.held()) [[unlikely]]
+    return false;
+  // Backlogged messages go first; acquire pairs with the backlog's append.
+  if (vci_of_lane(message.path.from).backlogged.load(std::memory_order_acquire)) [[unlikely]]
+    return false;
+  if (!proto::try_push(*port, message.head(), message.buffer.data(), bytes)) [[unlikely]]
+    return false;
+  peer->ring_doorbell(port->vci);
+  return true;
+}
+
+/// A message to the VCI that is held: copied straight into the receive that matches, or kept as a copy. False: it must wait for its receive.
+inline bool match_here(VciGuard& guard, const Buffer& buffer, match::Pattern key, SendMode mode) noexcept {
   Vci& vci = guard.vci();
-  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
+  const std::uint64_t bytes = buffer.bytes();
   if (auto* receive = static_cast<Request*>(vci.matcher.take_posted(key))) [[likely]] {
-    copy_to_receive(buffer, count, type, bytes, *receive);
+    copy(buffer, receive->target(), bytes < receive->capacity ? bytes : receive->capacity);
     proto::set_received(*receive, bytes, key.source, key.tag);
     complete(*receive, guard);
     return true;
@@ -82,20 +119,14 @@ inline bool try_send_self(VciGuard& guard, const void* buffer, MPI_Count count, 
   Unexpected* message = proto::new_unexpected(vci, bytes);
   message->key = key;
   message->bytes = bytes;
-  if (type.contiguous) [[likely]] {
-    sys::copy_bytes(message->payload(), static_cast<const std::byte*>(buffer) + type.true_lb, bytes);
-  } else {
-    PackCursor cursor;
-    pack(buffer, count, type, cursor, message->payload(), bytes);
-  }
+  buffer.pack(0, message->payload(), bytes);
   proto::keep(vci, *message);
   return true;
 }
 
-/// The same with a request: a message that cannot be copied waits for its receive with a pointer to its buffer.
-void launch_self(VciGuard& guard, Request& send) noexcept {
-  const auto mode = static_cast<SendMode>(send.mode);
-  if (try_send_self(guard, send.buffer, send.count, *send.datatype, send.pattern, mode)) return complete(send, guard);
+/// The same with a request: what cannot be copied waits for its receive as a pointer to the buffer.
+void launch_here(VciGuard& guard, Request& send) noexcept {
+  if (match_here(guard, send.target(), send.pattern, static_cast<SendMode>(send.mode))) return complete(send, guard);
   Unexpected* message = proto::new_unexpected(guard.vci(), 0);
   message->key = send.pattern;
   message->bytes = send.capacity;
@@ -104,168 +135,106 @@ void launch_self(VciGuard& guard, Request& send) noexcept {
   proto::keep(guard.vci(), *message);
 }
 
-/// The general send, with a request: any mode, any datatype, any size.
-int launch_send(VciGuard& guard, Request& send) noexcept {
-  const Address to = route_of(*send.comm, send.peer, send.pattern.tag, static_cast<Space>(send.pattern.context & 1));
-  // Behind this very VCI the sender matches the message itself. Members of one process behind different VCIs reach each
-  // other as other processes do, through the ring, so that no thread waits for another's VCI.
-  if (to.process == runtime.self && &vci_of_lane(to.vci) == &guard.vci()) {
-    launch_self(guard, send);
-    return MPI_SUCCESS;
-  }
-  shm::Peer* peer = shm::find(to.process);
+/// A small contiguous message over the network, without a request. False: not this way.
+inline bool send_small(VciGuard& guard, const Send& message) noexcept {
+  if (message.mode == SendMode::synchronous || !message.buffer.contiguous()) return false;
+  return proto::network::try_send(guard, message.path.to, message.head(), message.buffer.data(), message.buffer.bytes());
+}
+
+/// Any message whose request says where it goes: mode, datatype and size do not matter.
+int launch(VciGuard& guard, Request& send) noexcept {
+  if (send.to.process == runtime.self && &vci_of_lane(send.to.vci) == &guard.vci()) return launch_here(guard, send), MPI_SUCCESS;
+  shm::Peer* peer = shm::find(send.to.process);
   if (!peer) {
-    if (net::reaches(to.process)) return proto::network::send(guard, send, to), MPI_SUCCESS;
+    if (net::reaches(send.to.process)) return proto::network::send(guard, send, send.to), MPI_SUCCESS;
     std::string problem;
-    peer = shm::attach(to.process, problem);
+    peer = shm::attach(send.to.process, problem);
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
   }
-  const bool held = proto::port_of(*peer, to.vci).ring.held();
+  const bool held = proto::port_of(*peer, send.to.vci).ring.held();
   if (send.capacity <= limits.eager.load(std::memory_order_relaxed) && !held)
-    proto::push_or_queue_message(guard, *peer, to.vci, send);
+    proto::push_or_queue_message(guard, *peer, send.to.vci, send);
   else
     proto::send_offer(guard, send);
   return MPI_SUCCESS;
 }
 
-[[gnu::noinline]] Request* send_with_request(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type,
-                                             int peer, int tag, Comm& comm, Space space, SendMode mode) noexcept {
-  Request* send = new_request(guard.vci(), Request::Type::send, &comm);
-  fill(*send, Request::Type::send, buffer, count, type, peer, tag, comm, space, mode);
-  if (int code = launch_send(guard, *send)) {
-    send->fail(code);
-    complete(*send, guard);
-  }
+/// By value: so the message stays in registers where it does not come to this.
+[[gnu::noinline]] Request* launch_new(VciGuard& guard, Send message) noexcept {
+  Request* send = new_request(guard.vci(), Request::Type::send, &message.comm);
+  proto::fill_send(*send, message.buffer, message.dest, message.key(), message.path.to, message.mode);
+  start_send(guard, *send);
   return send;
 }
 
-/// The fast path to another process of the node: a small contiguous message. No lock, no allocation.
-/// \param context in which the receiver gets it  \param lane from which it is sent
-inline bool try_send(const void* buffer, MPI_Count count, const Datatype& type, ProcessIndex process, unsigned to_lane,
-                     ContextId context, int tag, const Comm& comm, unsigned lane, SendMode mode) noexcept {
-  if (mode == SendMode::synchronous || !type.contiguous) return false;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
-  shm::Peer* peer = shm::find(process);
-  if (!peer) [[unlikely]]
-    return false;
-  shm::Port* port = peer->port(to_lane);
-  if (!port) [[unlikely]]
-    return false;
-  if (bytes > limits.eager.load(std::memory_order_relaxed)) return false;
-  if (port->ring.held()) [[unlikely]]
-    return false;
-  // What the ring refused before goes first. Whoever is ordered before us has counted it there.
-  if (vci_of_lane(lane).backlogged.load(std::memory_order_acquire)) [[unlikely]]
-    return false;
-  const RecordHead head{context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(lane)};
-  if (!proto::try_push(*port, head, static_cast<const std::byte*>(buffer) + type.true_lb, bytes)) [[unlikely]]
-    return false;
-  peer->ring_doorbell(port->vci);
-  return true;
+/// What `push_now` has left. \pre the VCI of `path.from` is held
+inline Request* post(VciGuard& guard, const Send& message) noexcept {
+  const bool posted = is_here(message.path) ? match_here(guard, message.buffer, message.key(), message.mode)
+                                            : net::reaches(message.path.to.process) && send_small(guard, message);
+  return posted ? &completed_send : launch_new(guard, message);
 }
 
-/// The same through the network. The VCI of `lane` is held.
-inline bool try_send_network(VciGuard& guard, const void* buffer, MPI_Count count, const Datatype& type, Address to, ContextId context, int tag,
-                         const Comm& comm, unsigned lane, SendMode mode) noexcept {
-  if (mode == SendMode::synchronous || !type.contiguous || !net::reaches(to.process)) return false;
-  const RecordHead head{context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(lane)};
-  return proto::network::try_send(guard, to, head, static_cast<const std::byte*>(buffer) + type.true_lb,
-                       static_cast<std::size_t>(count) * static_cast<std::size_t>(type.size));
-}
+// The ways that a send begins, each out of line with the arguments of `send` where they are, so that none saves registers for another.
 
-/// A message to the own process on a plain communicator. Out of line, so that the path to another process keeps its
-/// registers.
+/// In the VCI: what `push_now` has left.
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_to_self(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
-                                        Comm& comm) noexcept {
-  VciGuard guard(home_vci(comm));
-  if (try_send_self(guard, buffer, count, type, {comm.outbox | static_cast<ContextId>(space), comm.rank, tag}, mode))
-    return &completed_send;
-  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+[[gnu::noinline]] Request* send_in_vci(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  const Send message = resolve({buffer, count, type}, dest, tag, comm, space, mode);
+  return submit(vci_of_lane(message.path.from), [&](VciGuard& guard) { return post(guard, message); });
 }
 
+/// To the own process on a plain communicator.
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_slowly(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
-                                       Comm& comm) noexcept {
-  VciGuard guard(home_vci(comm));
-  if (try_send_network(guard, buffer, count, type, {comm.peers->process(dest), comm.vci, 0}, comm.outbox | static_cast<ContextId>(space), tag, comm,
-                   comm.vci, mode))
-    return &completed_send;
-  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+[[gnu::noinline]] Request* send_here(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  const match::Pattern key{comm.outbox | static_cast<ContextId>(space), comm.rank, tag};
+  if (submit(home_vci(comm), [&](VciGuard& guard) { return match_here(guard, {buffer, count, type}, key, mode); })) return &completed_send;
+  return send_in_vci<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
+/// To another process on a plain communicator, or with endpoints, or with lanes that hints chose.
 template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_to_node(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
-                                        Comm& comm) noexcept {
-  // On a plain communicator both ends have the same lane.
-  if (try_send(buffer, count, type, comm.peers->process(dest), comm.vci, comm.outbox | static_cast<ContextId>(space),
-               tag, comm, comm.vci, mode)) [[likely]]
+[[gnu::noinline]] Request* send_away(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  const Send message = resolve({buffer, count, type}, dest, tag, comm, space, mode);
+  if (!is_here(message.path) && push_now(message)) [[likely]]
     return &completed_send;
-  return send_slowly<space, mode>(buffer, count, type, dest, tag, comm);
-}
-
-/// With endpoints, or with lanes that hints chose.
-template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_routed(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag,
-                                       Comm& comm) noexcept {
-  const Address to = route_of(comm, dest, tag, space);
-  const unsigned lane = space == Space::user ? comm.send_lane(tag) : comm.vci;
-  const ContextId context = (comm.outbox + 2 * ContextId{to.index}) | static_cast<ContextId>(space);
-  Vci& vci = vci_of_lane(lane);
-  if (to.process == runtime.self && (to.vci == lane || &vci_of_lane(to.vci) == &vci)) {
-    VciGuard guard(vci);
-    if (try_send_self(guard, buffer, count, type, {context, comm.rank, tag}, mode)) return &completed_send;
-    return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
-  }
-  if (try_send(buffer, count, type, to.process, to.vci, context, tag, comm, lane, mode)) [[likely]]
-    return &completed_send;
-  VciGuard guard(vci);
-  if (try_send_network(guard, buffer, count, type, to, context, tag, comm, lane, mode)) return &completed_send;
-  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, mode);
+  return send_in_vci<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]]
     return &completed_send;
-  if (!comm.plain) [[unlikely]]
-    return send_routed<space, mode>(buffer, count, type, dest, tag, comm);
-  if (comm.peers->process(dest) != runtime.self) return send_to_node<space, mode>(buffer, count, type, dest, tag, comm);
-  return send_to_self<space, mode>(buffer, count, type, dest, tag, comm);
+  const bool here = comm.plain && comm.peers->process(dest) == runtime.self;
+  return here ? send_here<space, mode>(buffer, count, type, dest, tag, comm) : send_away<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
 }  // namespace
 
-Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+Request* detail::isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   return send<Space::user, SendMode::standard>(buffer, count, type, dest, tag, comm);
 }
 
-Request* isend(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm, Space space,
-               SendMode mode) noexcept {
+Request* isend(const Buffer& buffer, int dest, int tag, Comm& comm, Space space, SendMode mode) noexcept {
   if (space == Space::collective)
-    return send<Space::collective, SendMode::standard>(buffer, count, type, dest, tag, comm);
+    return send<Space::collective, SendMode::standard>(buffer.base, buffer.count, *buffer.type, dest, tag, comm);
   if (mode == SendMode::synchronous)
-    return send<Space::user, SendMode::synchronous>(buffer, count, type, dest, tag, comm);
-  return send<Space::user, SendMode::standard>(buffer, count, type, dest, tag,
-                                               comm);  // ready: the receive is there, nothing to gain
+    return send<Space::user, SendMode::synchronous>(buffer.base, buffer.count, *buffer.type, dest, tag, comm);
+  return isend(buffer, dest, tag, comm);  // ready: the receive is there, nothing to gain
 }
 
-Request* isend(VciGuard& guard, const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm,
-               Space space) noexcept {
+Request* isend(VciGuard& guard, const Buffer& buffer, int dest, int tag, Comm& comm, Space space) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]]
     return &completed_send;
-  const Address to = route_of(comm, dest, tag, space);
-  const bool own = to.process == runtime.self && &vci_of_lane(to.vci) == &guard.vci();
-  if (!own && try_send(buffer, count, type, to.process, to.vci, context_of(comm, dest, space), tag, comm,
-                       guard.vci().index, SendMode::standard)) [[likely]]
+  const Send message = resolve(buffer, dest, tag, comm, space, SendMode::standard);
+  if (!is_here(message.path) && push_now(message)) [[likely]]
     return &completed_send;
-  return send_with_request(guard, buffer, count, type, dest, tag, comm, space, SendMode::standard);
+  return post(guard, message);
 }
 
 Request* completed_request() noexcept { return &completed_send; }
 
 void start_send(VciGuard& guard, Request& send) noexcept {
-  if (int code = launch_send(guard, send)) {
+  if (int code = launch(guard, send)) {
     send.fail(code);
     complete(send, guard);
   }

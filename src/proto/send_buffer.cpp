@@ -70,15 +70,16 @@ int SendBuffer::detach(void* base_address, MPI_Count* size) noexcept {
 }
 
 Request* SendBuffer::flush_later() noexcept {
-  VciGuard guard(vci_of_lane(0));
-  Request* request = new_request(guard.vci(), Request::Type::collective, nullptr);
-  std::lock_guard lock(mutex_);
-  const int inside = inside_.load(std::memory_order_relaxed);
-  auto* flush = inside ? new (std::nothrow) Flush{request, messages_, inside, flushes_} : nullptr;
-  if (flush) flushes_ = flush;
-  else if (inside) sys::fatal("no memory for a flush of the send buffer");
-  else complete(*request, guard);
-  return request;
+  return submit(vci_of_lane(0), [&](VciGuard& guard) {
+    Request* request = new_request(guard.vci(), Request::Type::collective, nullptr);
+    std::lock_guard lock(mutex_);
+    const int inside = inside_.load(std::memory_order_relaxed);
+    auto* flush = inside ? new (std::nothrow) Flush{request, messages_, inside, flushes_} : nullptr;
+    if (flush) flushes_ = flush;
+    else if (inside) sys::fatal("no memory for a flush of the send buffer");
+    else complete(*request, guard);
+    return request;
+  });
 }
 
 SendBuffer::Piece* SendBuffer::reserve(std::size_t bytes) noexcept {
@@ -145,9 +146,9 @@ void SendBuffer::give_back(Piece& piece, VciGuard& guard) noexcept {
   wake_all_sleepers();
 }
 
-int SendBuffer::send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
-  if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
-  const auto bytes = static_cast<std::size_t>(count * type.size);
+int SendBuffer::send(const Leg& leg, Comm& comm) noexcept {
+  if (leg.peer == MPI_PROC_NULL) return MPI_SUCCESS;
+  const std::size_t bytes = leg.buffer.bytes();
   Piece* piece = reserve(bytes);
   for (int tries = 0; !piece && tries < 3; ++tries) {  // messages may have left and only wait to be seen
     progress_all();
@@ -155,23 +156,24 @@ int SendBuffer::send(const void* buffer, MPI_Count count, Datatype& type, int de
   }
   if (!piece && !attached())
     return error(MPI_ERR_BUFFER, "a buffered send of %zu bytes to rank %d, but no buffer is attached; attach one (MPI_Buffer_attach), or "
-                 "MPI_BUFFER_AUTOMATIC", bytes, dest);
+                 "MPI_BUFFER_AUTOMATIC", bytes, leg.peer);
   if (!piece)
     return error(MPI_ERR_BUFFER, "a buffered send of %zu bytes to rank %d does not fit: the attached buffer has %zu bytes, and %d messages are inside; "
                  "attach a larger one (MPI_Buffer_attach, MPI_BSEND_OVERHEAD for each message), or MPI_BUFFER_AUTOMATIC",
-                 bytes, dest, size_, inside_.load(std::memory_order_relaxed));
-  PackCursor cursor;
-  pack(buffer, count, type, cursor, piece->memory, bytes);
-  VciGuard guard(vci_of_lane(comm.send_lane(tag)));
-  Request* started = isend(guard, piece->memory, static_cast<MPI_Count>(bytes), *resolve<Datatype>(MPI_PACKED), dest, tag, comm, Space::user);
-  if (!started->is_done()) {
-    started->then(*piece);
-    return MPI_SUCCESS;
-  }
-  const int code = started->error;
-  free_request(started, guard);
-  give_back(*piece, guard);
-  return code;
+                 bytes, leg.peer, size_, inside_.load(std::memory_order_relaxed));
+  leg.buffer.pack(0, piece->memory, bytes);
+  return submit(vci_of_lane(comm.send_lane(leg.tag)), [&](VciGuard& guard) {
+    const Buffer packed(piece->memory, static_cast<MPI_Count>(bytes), *resolve<Datatype>(MPI_PACKED));
+    Request* started = isend(guard, packed, leg.peer, leg.tag, comm, Space::user);
+    if (!started->is_done()) {
+      started->then(*piece);
+      return MPI_SUCCESS;
+    }
+    const int code = started->error;
+    free_request(started, guard);
+    give_back(*piece, guard);
+    return code;
+  });
 }
 
 namespace {

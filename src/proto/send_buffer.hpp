@@ -24,7 +24,7 @@ class SendBuffer {
   /// A request that completes when the messages now inside have left.
   Request* flush_later() noexcept;
   /// Copies a message in and starts its send.
-  int send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept;
+  int send(const Leg& leg, Comm& comm) noexcept;
   [[nodiscard]] bool attached() noexcept;
   [[nodiscard]] bool busy() const noexcept { return inside_.load(std::memory_order_acquire) != 0; }
 

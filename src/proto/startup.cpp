@@ -29,7 +29,7 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   start_waiting(job.local_size, job.node_cores, report_wait);
   if (!start_vcis(vcis)) return false;
   if (!net::needs_fence()) return true;
-  runtime.locks = true;  // before the network's helper looks whether
+  lock_vcis();  // before the network's helper enters them beside the program's threads
   if (!net::meet(problem)) return false;
   park::sleepers.expect_threads();  // the network's own
   return park::network_sleep.open(shm::header->doorbell, problem);
@@ -39,8 +39,7 @@ namespace {
 bool rings_are_drained() noexcept {
   bool drained = true;
   for_each_vci([&](Vci& vci) {
-    VciGuard guard(vci);
-    drained = drained && vci.ring.is_drained();
+    submit(vci, [&](VciGuard&) { drained = drained && vci.ring.is_drained(); });
   });
   return drained;
 }

@@ -233,8 +233,7 @@ void finish_transfer(VciGuard& guard, Transfer& t) noexcept {
 }
 
 void send_offer(VciGuard& guard, Request& send) noexcept {
-  const bool user = !(send.pattern.context & 1);
-  const Address to = user ? send.comm->route(send.peer, send.pattern.tag) : send.comm->address(send.peer);
+  const Address to = send.to;
   shm::Peer& peer = peer_of(to.process);
   Transfer* t = new_transfer(send);
   t->peer = &peer;

@@ -6,16 +6,17 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/buffer.hpp"
 #include "match/matcher.hpp"
 #include "sys/handle.hpp"
 #include "transport/net/completion.hpp"
+#include "transport/address.hpp"
 
 namespace heddle {
 
 class Vci;
 class VciGuard;
 struct Comm;
-struct Datatype;
 struct Request;
 struct Transfer;
 
@@ -63,13 +64,13 @@ struct Request : Object, match::Posted {
   int source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG, error = MPI_SUCCESS;
   MPI_Count bytes = 0;
 
-  // The message. `Posted::pattern` holds context id, peer and tag: of a receive what it asks for, of a send what it is and, in
-  // `peer`, where it goes.
+  // The message. `Posted::pattern` holds context id, source and tag: of a receive what it asks for, of a send what it is.
   void* buffer = nullptr;
   MPI_Count count = 0;
   Datatype* datatype = nullptr;  ///< referenced while the operation runs, or for the life of a persistent request
   std::uint64_t capacity = 0;    ///< bytes: of the message (send), of the buffer (receive)
-  int peer = 0;
+  int peer = 0;                  ///< of a send: the destination, for texts
+  Address to{};                  ///< and where that is
   std::uint8_t mode = 0;         ///< SendMode
   Transfer* transfer = nullptr;  ///< of a rendezvous under way
   Request* next = nullptr;       ///< in the VCI's free or ready list
@@ -79,6 +80,8 @@ struct Request : Object, match::Posted {
   } network;
   Request* sibling = nullptr;    ///< the list of all requests of the VCI; never changes
 
+  /// The memory that is sent from or received into.
+  [[nodiscard]] Buffer target() const noexcept { return {buffer, count, *datatype}; }
   /// Sets the error, and keeps the communicator until somebody is told of it. \pre the VCI is held
   [[gnu::cold]] void fail(int code) noexcept;
   void then(Continuation& next_step) noexcept {

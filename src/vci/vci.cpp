@@ -29,6 +29,7 @@ constexpr int records_per_step = 64;  ///< bounds one step, so that a flood cann
 
 std::mutex pool_mutex;
 unsigned pool_size = 1;
+VciMode mode_of_new = VciMode::exclusive;  ///< of VCIs to come; changes as Vci::mode does
 thread_local unsigned next_round = 0;  ///< where this thread's next round on all VCIs begins
 
 }  // namespace
@@ -59,11 +60,14 @@ void RequestCache::refill(Vci* vci) noexcept {
 
 Vci::Vci(unsigned i) noexcept
     : lock(ablation::make_hot(i, &ablation::Words::lock)),
+      mode(mode_of_new),
       backlogged(ablation::make_hot(i, &ablation::Words::backlogged)),
       moving(ablation::make_hot(i, &ablation::Words::moving)),
       index(i),
       ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines),
-      backlog(proto::make_backlog()) {}
+      backlog(proto::make_backlog()) {
+  requests.share(mode == VciMode::locked);
+}
 
 Vci& detail::open_lane(unsigned lane) noexcept {
   std::lock_guard lock(pool_mutex);
@@ -85,6 +89,15 @@ bool start_vcis(unsigned count) noexcept {
   if constexpr (ablation::built) ablation::start();
   detail::open_lane(0);
   return true;
+}
+
+void lock_vcis() noexcept {
+  if (mode_of_new == VciMode::locked) return;  // written only where it changes: the library's own thread reads the modes
+  mode_of_new = VciMode::locked;
+  for_each_vci([](Vci& vci) {
+    vci.mode = VciMode::locked;
+    vci.requests.share(true);
+  });
 }
 
 void stop_vcis() noexcept {

@@ -14,6 +14,7 @@
 #include "transport/record.hpp"
 #include "vci/ablation.hpp"
 #include "vci/request.hpp"
+#include "vci/request_cache.hpp"
 
 namespace heddle {
 
@@ -26,101 +27,21 @@ struct Backlog;  // records that found a full ring, and what keeps them in order
 struct Unexpected;
 }
 
-/// Requests of one VCI: taken under the VCI's lock, given back by anyone without it.
-///
-/// Cost: allocate 0 read-modify-writes (1 when the local list is empty), free 1 under MPI_THREAD_MULTIPLE, 0 below.
-class RequestCache {
- public:
-  /// A request in its default state, kind and `vci` set. \pre `vci`, whose cache this is, is held. Ends the job when memory is out.
-  Request* allocate(Vci* vci) noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.requests) return ablation::allocate_request(vci);
-    if (!free_) [[unlikely]] refill(vci);
-    Request* request = free_;
-    free_ = request->next;
-    request->kind.store(Kind::request, std::memory_order_relaxed);
-    return request;
-  }
-
-  /// True when the next `allocate` need not ask for memory.
-  [[nodiscard]] bool stocked() const noexcept { return free_; }
-
-  /// From any thread. The request's memory stays a Request for ever, so a stale handle is detected.
-  void release(Request* request) noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.requests) return ablation::release_request(request);
-    request->kind.store(Kind::freed, std::memory_order_relaxed);
-    if (runtime.locks) return release_chain(request, request);
-    request->next = free_;
-    free_ = request;
-  }
-  /// The same for a thread that holds the VCI.
-  void release_held(Request* request) noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.requests) return ablation::release_request(request);
-    request->kind.store(Kind::freed, std::memory_order_relaxed);
-    request->next = free_;
-    free_ = request;
-  }
-  /// Requests linked by `next` from `first` to `last`, their kinds cleared: one read-modify-write for all. \pre runtime.locks
-  void release_chain(Request* first, Request* last) noexcept {
-    Request* head = returned_.load(std::memory_order_relaxed);
-    do last->next = head;  // Release pairs with the acquire in refill: the fields are ours again.
-    while (!returned_.compare_exchange_weak(head, first, std::memory_order_release, std::memory_order_relaxed));
-  }
-  /// Calls `use(Request&)` for all requests, free ones too. \pre the VCI is held
-  template <typename Use>
-  void for_each(Use&& use) noexcept {
-    for (Request* request = all_; request; request = request->sibling) use(*request);
-  }
-
- private:
-  void refill(Vci* vci) noexcept;
-
-  Request* free_ = nullptr;
-  Request* all_ = nullptr;
-  alignas(sync::cache_line) std::atomic<Request*> returned_{nullptr};  ///< pushed by any thread, taken as a whole
+/// How threads take turns in a VCI.
+enum class VciMode : std::uint8_t {
+  exclusive,  ///< the program lets one thread at a time into the library: nothing is locked
+  locked,     ///< threads of the program, or one of the library's own, may come at any time: who works in the VCI holds its lock
 };
 
-/// Gives requests back together: neighbours of one VCI with one read-modify-write, at the latest when it goes out of scope.
-class GivenBack {
- public:
-  GivenBack() noexcept = default;
-  GivenBack(const GivenBack&) = delete;
-  GivenBack& operator=(const GivenBack&) = delete;
-  ~GivenBack() {
-    if (first_) flush();
-  }
-  void add(Request& request, RequestCache& cache) noexcept {
-    bool alone = !runtime.locks;
-    if constexpr (ablation::built) alone = alone || ablation::off.requests;
-    if (alone) return cache.release(&request);
-    if (&cache != cache_) {
-      if (first_) flush();
-      cache_ = &cache;
-      last_ = &request;
-    }
-    request.kind.store(Kind::freed, std::memory_order_relaxed);
-    request.next = first_;
-    first_ = &request;
-  }
-
- private:
-  void flush() noexcept {
-    cache_->release_chain(first_, last_);
-    first_ = nullptr;
-  }
-  RequestCache* cache_ = nullptr;
-  Request *first_ = nullptr, *last_ = nullptr;
-};
-
-/// One VCI. Everything is guarded by `lock` (through a VciGuard) but what says otherwise.
+/// One VCI. Everything is touched only by who holds the VCI (a VciGuard), but what says otherwise.
 class Vci {
  public:
   explicit Vci(unsigned index) noexcept;
 
   // Lines that other threads touch come first, each with its own role.
   alignas(sync::cache_line) ablation::Hot<sync::Lock> lock;
+  /// No atomic: it changes only while one thread at most is inside the library (`lock_vcis`).
+  VciMode mode;
   alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records in `backlog`; senders look before they push
   ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
   std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
@@ -152,21 +73,21 @@ class Vci {
   }
 };
 
-/// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks.
+/// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks. `submit` and `try_submit` make one.
 class [[nodiscard]] VciGuard : public Held {
  public:
-  explicit VciGuard(Vci& vci) noexcept : vci_(&vci) {
-    if (runtime.locks) vci_->lock.lock();
+  explicit VciGuard(Vci& vci) noexcept : vci_(&vci), locked_(vci.mode == VciMode::locked) {
+    if (locked_) vci.lock.lock();
   }
   struct Adopt {};
   /// \pre `try_hold(vci)` was true
-  VciGuard(Vci& vci, Adopt) noexcept : vci_(&vci) {}
-  ~VciGuard() {
-    if (runtime.locks) vci_->lock.unlock();
-  }
-  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return !runtime.locks || vci.lock.try_lock(); }
+  VciGuard(Vci& vci, Adopt) noexcept : VciGuard(vci, vci.mode == VciMode::locked) {}
+  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return vci.mode != VciMode::locked || vci.lock.try_lock(); }
   VciGuard(const VciGuard&) = delete;
   VciGuard& operator=(const VciGuard&) = delete;
+  ~VciGuard() {
+    if (locked_) vci_->lock.unlock();
+  }
 
   /// What a module's handler is given, whom the transport calls.
   [[nodiscard]] static VciGuard& of(Held& held) noexcept { return static_cast<VciGuard&>(held); }
@@ -174,8 +95,35 @@ class [[nodiscard]] VciGuard : public Held {
   [[nodiscard]] Vci& vci() const noexcept { return *vci_; }
 
  private:
+  VciGuard(Vci& vci, bool locked) noexcept : vci_(&vci), locked_(locked) {}
+  template <typename Step>
+  friend decltype(auto) submit(Vci& vci, Step&& step) noexcept;
+  template <typename Step>
+  friend bool try_submit(Vci& vci, Step&& step) noexcept;
+
   Vci* vci_;
+  bool locked_;
 };
+
+/// Executes `step(VciGuard&)` with the VCI held and returns what it returns: the way of every entry point into a VCI. A step is short, never
+/// blocks, and never submits to a VCI itself.
+template <typename Step>
+[[gnu::always_inline]] inline decltype(auto) submit(Vci& vci, Step&& step) noexcept {
+  const bool locked = vci.mode == VciMode::locked;
+  if (locked) vci.lock.lock();
+  VciGuard guard(vci, locked);
+  return step(guard);
+}
+
+/// The same where the VCI is free at once; false, and nothing done, where somebody else holds it.
+template <typename Step>
+[[gnu::always_inline]] inline bool try_submit(Vci& vci, Step&& step) noexcept {
+  const bool locked = vci.mode == VciMode::locked;
+  if (locked && !vci.lock.try_lock()) return false;
+  VciGuard guard(vci, locked);
+  step(guard);
+  return true;
+}
 
 /// Does a bounded amount of the VCI's outstanding work: arrived records, refused records, copies, continuations. True if there was any.
 /// \param awaited stops taking in messages when this request is complete: the rest stays in the ring, in order, instead of being copied
@@ -199,9 +147,9 @@ bool has_arrivals() noexcept;
 
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 inline bool poll(Vci& vci) noexcept {
-  if (!vci.has_work() || !VciGuard::try_hold(vci)) return false;
-  VciGuard guard(vci, VciGuard::Adopt{});
-  return progress(guard);
+  bool worked = false;
+  if (vci.has_work()) try_submit(vci, [&](VciGuard& guard) { worked = progress(guard); });
+  return worked;
 }
 
 /// Counts a waiter's step that found work. True after every 32: time for a step on every VCI. A VCI that is never out of work would
@@ -214,16 +162,16 @@ template <typename Reap>
 inline bool poll_fairly(Vci& vci, const Request* awaited, Reap&& reap) noexcept {
   if constexpr (ablation::built)
     if (ablation::off.progress) return progress_all();
-  if (!vci.has_work() || !VciGuard::try_hold(vci)) return false;
-  bool around;
-  {
-    VciGuard guard(vci, VciGuard::Adopt{});
-    if (!progress(guard, awaited)) return false;
+  bool worked = false, around = false;
+  if (!vci.has_work()) return false;
+  try_submit(vci, [&](VciGuard& guard) {
+    worked = progress(guard, awaited);
+    if (!worked) return;
     reap(guard);
     around = look_around(vci);
-  }
+  });
   if (around) [[unlikely]] progress_all();
-  return true;
+  return worked;
 }
 
 /// The VCI behind a lane of this process; made on first use.
@@ -255,6 +203,8 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept;
 /// Starts and stops the pool. \pre shm::start
 bool start_vcis(unsigned count) noexcept;
 void stop_vcis() noexcept;
+/// From now on VCIs are locked: those that exist and those to come. \pre one thread at most is inside the library
+void lock_vcis() noexcept;
 /// How many VCIs this process will have: HEDDLE_VCIS, or as many as it has cores to run on, at most 64.
 unsigned configured_vcis() noexcept;
 
