@@ -21,7 +21,8 @@ extern "C" {
    the array is the rank that belongs to its place; ranks are ordered by parent rank, then by place.
    Collective over parent_comm, an intracommunicator (it may itself be one of endpoints); members may ask for
    different numbers, also for 0. Every MPI function that takes a communicator works on such a handle as the
-   rank that it stands for; each is freed by MPI_Comm_free, by any thread in any order. */
+   rank that it stands for; each is freed by MPI_Comm_free, by any thread in any order. Threads that call MPI
+   at the same time need MPI_THREAD_MULTIPLE. */
 int MPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info,
     MPI_Comm out_comm_handles[]);
 int PMPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info info,
@@ -30,8 +31,9 @@ int PMPIX_Comm_create_endpoints(MPI_Comm parent_comm, int my_num_ep, MPI_Info in
 /* --- Streams ------------------------------------------------------------------------------------------- */
 
 /* Makes a stream: a virtual communication interface that one thread at a time uses. Streams are spread over the
-   interfaces that the process has (HEDDLE_VCIS); with more streams than interfaces some share one.
-   MPI_ERR_ARG: the hint "type" names a kind of stream that Heddle does not have (those of GPUs). */
+   interfaces that the process has (HEDDLE_VCIS); with more streams than interfaces some share one. Threads
+   that call MPI at the same time, be it on streams of their own, need MPI_THREAD_MULTIPLE. MPI_ERR_ARG: the
+   hint "type" names a kind of stream that Heddle does not have (those of GPUs). */
 int MPIX_Stream_create(MPI_Info info, MPIX_Stream *stream);
 int PMPIX_Stream_create(MPI_Info info, MPIX_Stream *stream);
 
@@ -113,7 +115,8 @@ int PMPIX_Stream_irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int 
 /* Makes a communicator in which threads of every member will be ranks. Collective over comm, an
    intracommunicator; called by one thread of each member, which may ask for different numbers. All threads of
    the process use the one handle, each as a rank of its own, from MPIX_Threadcomm_start to
-   MPIX_Threadcomm_finish; at other times it stands for nobody. */
+   MPIX_Threadcomm_finish; at other times it stands for nobody. Below MPI_THREAD_MULTIPLE too these threads
+   may call MPI at the same time; while the function itself is called, no other thread may. */
 int MPIX_Threadcomm_init(MPI_Comm comm, int num_threads, MPI_Comm *newthreadcomm);
 int PMPIX_Threadcomm_init(MPI_Comm comm, int num_threads, MPI_Comm *newthreadcomm);
 

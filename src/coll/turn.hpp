@@ -9,7 +9,7 @@ namespace heddle::coll {
 /// Marks that a thread is in a collective call of a communicator. The program must ensure that only one is at a time
 /// (MPI-5.0 §6.14); one that does not would hang or mix up its data, and gets an error instead.
 ///
-/// Cost: below MPI_THREAD_MULTIPLE nothing; else two loads and three stores, relaxed, of the cache line that collectives write
+/// Cost: nothing while one thread at most can be inside the library (`runtime.threads`); else two loads and three stores, relaxed, of the cache line that collectives write
 /// anyway; no read-modify-write. Two threads that enter within the few nanoseconds until a store is visible are detected when they
 /// leave: a thread that finds another's mark then was not alone.
 ///

@@ -22,8 +22,7 @@
 #include "sys/params.hpp"
 #include "transport/process.hpp"
 #include "transport/shm/node.hpp"
-#include "vci/park/sleepers.hpp"
-#include "vci/vci.hpp"
+#include "vci/wait.hpp"
 
 namespace heddle {
 namespace {
@@ -102,12 +101,8 @@ Place locate(std::uint32_t rank) noexcept {
 }
 
 void provide(int level) noexcept {
-  const bool threads = level == MPI_THREAD_MULTIPLE;
   runtime.thread_level.store(level, std::memory_order_relaxed);
-  runtime.threads.store(threads, std::memory_order_relaxed);
-  if (!threads) return;
-  lock_vcis();
-  park::sleepers.expect_threads();
+  if (level == MPI_THREAD_MULTIPLE) expect_threads();
 }
 
 int start_locked() noexcept {
@@ -161,6 +156,7 @@ int stop_locked() noexcept {
 int start_runtime(int required) noexcept {
   std::lock_guard lock(life_mutex);
   if (users == 0) {
+    runtime.threads.store(false, std::memory_order_relaxed);
     provide(required);
     if (const int code = start_locked()) return code;
   } else if (required > runtime.thread_level.load(std::memory_order_relaxed)) {

@@ -54,6 +54,8 @@ Place** find(const Threadcomm& threads) noexcept {
 
 int make_threadcomm(Comm& parent, int count, Threadcomm** out) noexcept {
   *out = nullptr;
+  // Here, and not as the first of them starts: below MPI_THREAD_MULTIPLE this thread is still the only one inside.
+  if (count) expect_threads();
   std::unique_ptr<Comm*[]> ranks(new (std::nothrow) Comm*[static_cast<std::size_t>(count) + 1]);
   Threadcomm* threads = pool<Threadcomm>().create();
   if (!ranks || !threads) {

@@ -23,10 +23,8 @@ struct Runtime {
   int local_rank = 0, local_size = 1;
   int appnum = MPI_UNDEFINED, universe_size = MPI_UNDEFINED;  ///< MPI_UNDEFINED: the launcher does not say
   std::atomic<int> thread_level{MPI_THREAD_SINGLE};  ///< provided. Relaxed: any thread may ask at any time, and nothing else is read through it
-  /// MPI_THREAD_MULTIPLE: threads of the program may be inside the library together, and wake each other. Relaxed. Threads of the program are
-  /// ordered behind the call that raised the level by the program itself. The network's helper is not, and may see the old value: then it does
-  /// not ring (leave_work). That harms nobody, because a thread that it ought to ring has announced its sleep after the level was raised, with
-  /// the barrier that makes announcements seen (Sleepers::announce), and this with them.
+  /// Several threads of the program may be inside the library together: MPI_THREAD_MULTIPLE, or a thread communicator. Set by `expect_threads`,
+  /// cleared before the first user of a new life. Relaxed: the program itself orders its threads behind the call that set it.
   std::atomic<bool> threads{false};
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1

@@ -203,7 +203,7 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept;
 /// Starts and stops the pool. \pre shm::start
 bool start_vcis(unsigned count) noexcept;
 void stop_vcis() noexcept;
-/// From now on VCIs are locked: those that exist and those to come. \pre one thread at most is inside the library
+/// From now on VCIs are locked: those that exist and those to come. \pre one thread at most is inside the library, and holds no VCI
 void lock_vcis() noexcept;
 /// How many VCIs this process will have: HEDDLE_VCIS, or as many as it has cores to run on, at most 64.
 unsigned configured_vcis() noexcept;

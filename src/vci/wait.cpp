@@ -43,6 +43,13 @@ void start_waiting(int local_size, int node_cores,
   park::sleepers.start(shm::header->doorbell, sync::register_barrier());
 }
 
+void expect_threads() noexcept {
+  if (runtime.threads.load(std::memory_order_relaxed)) return;
+  lock_vcis();
+  park::sleepers.expect_threads();
+  runtime.threads.store(true, std::memory_order_relaxed);
+}
+
 park::Habits& Process::habits() noexcept {
   static constinit thread_local park::Habits habits;
   return habits;

@@ -87,6 +87,10 @@ inline void leave_work(const Vci& vci) noexcept {
   if (park::sleepers.any() && !vci.stepping) [[unlikely]] park::sleepers.call(vci.index);
 }
 
+/// From now on several threads of the program may be inside the library together: VCIs are locked, threads wake each other, and
+/// `runtime.threads` says so. \pre one thread of the program at most is inside, and holds no VCI
+void expect_threads() noexcept;
+
 /// Before the first VCI exists.
 /// \param node_cores that the job may use on this node as the launcher counted them, 0 when it did not say
 /// \param report says in one line what the calling thread has been waiting for, for `seconds`, on `vci` or, if null, on all
