@@ -19,6 +19,14 @@ std::mutex open_mutex;
 class VciHost final : public net::Host {
  public:
   net::Engine& engine_of(unsigned lane) noexcept override { return network_of(vci_of_lane(lane)); }
+  bool has_gathered() noexcept override {
+    bool gathered = false;
+    for_each_vci([&](Vci& vci) {
+      const net::Engine* engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
+      gathered = gathered || (engine && engine->has_gathered());
+    });
+    return gathered;
+  }
   void leave_work(Held& held) noexcept override { heddle::leave_work(VciGuard::of(held).vci()); }
   void wake_sleepers(Held& held) noexcept override { heddle::wake_sleepers(VciGuard::of(held).vci()); }
   bool holds_back(Held& held) noexcept override { return VciGuard::of(held).vci().holding; }

@@ -76,16 +76,13 @@ class HostWatch {
   int silent_ = 0;
 };
 
-/// Sends what is gathered and was so at the last tick already. True if anything is gathered.
+/// Sends what is gathered. True if anything was: whoever holds a VCI now has just gathered it, and need not come back, so this must.
 bool flush_all() noexcept {
-  bool any = false;
-  // Whoever holds a VCI is inside MPI, and this comes again.
-  common->host->for_each_engine(false, [&](Held& held, Engine& engine) noexcept {
-    if (!engine.has_gathered()) return;
-    any = true;
-    engine.flush(held);
+  if (!common->host->has_gathered()) return false;
+  common->host->for_each_engine(false, [](Held& held, Engine& engine) noexcept {
+    if (engine.has_gathered()) engine.flush(held);
   });
-  return any;
+  return true;
 }
 
 void* run(void*) noexcept {

@@ -17,6 +17,8 @@ class Host {
   void for_each_engine(bool wait, Visit&& visit) noexcept {
     visit_engines(wait, [](void* context, Held& held, Engine& engine) noexcept { (*static_cast<std::remove_reference_t<Visit>*>(context))(held, engine); }, &visit);
   }
+  /// Whether any engine has gathered messages, be its VCI held by somebody or not.
+  virtual bool has_gathered() noexcept = 0;
   /// The engine behind a lane of this process, opened on first use. Its VCI need not be held.
   virtual Engine& engine_of(unsigned lane) noexcept = 0;
   /// There is something to do for the holder's VCI, and the caller may not come back soon: somebody asleep is to do it.

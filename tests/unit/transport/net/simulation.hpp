@@ -227,6 +227,7 @@ class Station final : public Host {
   }
 
   Engine& engine_of(unsigned lane) noexcept override { return *engines.at(lane); }
+  bool has_gathered() noexcept override { return std::ranges::any_of(engines, [](const auto& engine) { return engine->has_gathered(); }); }
   void leave_work(Held&) noexcept override {}
   void wake_sleepers(Held&) noexcept override {}
   bool holds_back(Held&) noexcept override { return holding; }
