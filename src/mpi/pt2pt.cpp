@@ -10,7 +10,6 @@
 #include "proto/p2p.hpp"
 #include "proto/receive_now.hpp"
 #include "sys/error.hpp"
-#include "vci/protocol.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle::mpi {
@@ -79,7 +78,7 @@ void end_part(Pair& pair, VciGuard& guard) noexcept {
   if (pair.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Request& parent = *pair.parent;
   parent.error = pair.error.load(std::memory_order_relaxed);
-  if (parent.vci == &guard.vci()) proto::end_request(guard, parent); else complete_elsewhere(parent);
+  if (parent.vci == &guard.vci()) complete_with_error(parent, guard); else complete_elsewhere(parent);
   delete &pair;
 }
 

@@ -6,7 +6,6 @@
 #include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
 #include "sys/log.hpp"
-#include "vci/protocol.hpp"
 
 namespace heddle::proto {
 
@@ -17,7 +16,7 @@ struct Outgoing {
   RecordHead head;
   Request* message;
   std::uint32_t bytes;
-  std::byte payload[sizeof(Accept) > sizeof(Offer) ? sizeof(Accept) : sizeof(Offer)];
+  std::byte payload[sizeof(RendezvousRequest)];  // the largest of a small record
   Outgoing* next;
 };
 
@@ -73,13 +72,13 @@ void sent(VciGuard& guard, Request& send) noexcept {
 void append(Vci& vci, shm::Peer& peer, shm::Port& port, const Outgoing& item) noexcept {
   auto* outgoing = new (std::nothrow) Outgoing(item);
   if (!outgoing) sys::fatal("no memory to queue a message to rank %u", peer.process);
-  Queue& queue = vci.backlog->queues[&port];
+  Queue& queue = state_of(vci).backlog->queues[&port];
   queue.peer = &peer;
   queue.port = &port;
   if (queue.tail) queue.tail->next = outgoing;
   else {
     queue.head = outgoing;
-    vci.backlog->waiting.push_back(&queue);
+    state_of(vci).backlog->waiting.push_back(&queue);
   }
   queue.tail = outgoing;
   // Release: a thread ordered after us that sees the count goes behind this record.
@@ -91,15 +90,15 @@ void append(Vci& vci, shm::Peer& peer, shm::Port& port, const Outgoing& item) no
 void remove(Vci& vci, Queue& queue, Outgoing* before, Outgoing& item) noexcept {
   (before ? before->next : queue.head) = item.next;
   if (queue.tail == &item) queue.tail = before;
-  if (!queue.head) vci.backlog->waiting.remove(&queue);
+  if (!queue.head) state_of(vci).backlog->waiting.remove(&queue);
   delete &item;
   vci.backlogged.fetch_sub(1, std::memory_order_release);
 }
 
 bool is_waiting(Vci& vci, shm::Port& port) noexcept {
   if (!vci.backlogged.load(std::memory_order_relaxed)) return false;
-  const auto found = vci.backlog->queues.find(&port);
-  return found != vci.backlog->queues.end() && found->second.head;
+  const auto found = state_of(vci).backlog->queues.find(&port);
+  return found != state_of(vci).backlog->queues.end() && found->second.head;
 }
 
 }  // namespace
@@ -126,12 +125,12 @@ bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& se
   Vci& vci = guard.vci();
   shm::Port& port = port_of(peer, lane);
   if (!is_waiting(vci, port)) return false;
-  Queue& queue = vci.backlog->queues[&port];
+  Queue& queue = state_of(vci).backlog->queues[&port];
   const auto is_it = [&](const Outgoing& item) {
-    if (item.message || item.head.kind != PointToPoint::offer) return item.message == &send;
-    Offer offer;
-    std::memcpy(&offer, item.payload, sizeof offer);
-    return offer.request == reinterpret_cast<RequestToken>(&send);
+    if (item.message || item.head.kind != PointToPoint::request) return item.message == &send;
+    RendezvousRequest request;
+    std::memcpy(&request, item.payload, sizeof request);
+    return request.sender == reinterpret_cast<RequestToken>(&send);
   };
   Outgoing *before = nullptr, *item = queue.head;
   for (; item && !is_it(*item); item = item->next) before = item;
@@ -205,15 +204,15 @@ bool answer_questions(VciGuard& guard, Queue& queue) noexcept {
 bool drain_backlog(VciGuard& guard) noexcept {
   Vci& vci = guard.vci();
   bool worked = false;
-  for (Queue* queue = vci.backlog->waiting.front(); queue;) {
-    Queue* following = vci.backlog->waiting.next(queue);
+  for (Queue* queue = state_of(vci).backlog->waiting.front(); queue;) {
+    Queue* following = state_of(vci).backlog->waiting.next(queue);
     bool pushed = false;
     while (Outgoing* item = queue->head) {
       if (!try_push_item(guard, *queue, *item)) break;
       queue->head = item->next;
       if (!queue->head) {
         queue->tail = nullptr;
-        vci.backlog->waiting.remove(queue);
+        state_of(vci).backlog->waiting.remove(queue);
       }
       vci.backlogged.fetch_sub(1, std::memory_order_release);
       if (item->message) sent(guard, *item->message);

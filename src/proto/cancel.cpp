@@ -5,6 +5,7 @@
 
 #include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
+#include "proto/rendezvous.hpp"
 
 namespace heddle {
 
@@ -54,12 +55,12 @@ void cancel_in_vci(VciGuard& guard, Request& send) noexcept {
       proto::end_cancelled(guard, send);
     return;
   }
-  const bool offered = send.transfer;
-  if (offered && send.transfer->streams) return;  // the receiver has asked for the bytes
+  const Transfer* announced = proto::transfer_of(send);
+  if (announced && announced->strategy != Strategy::undecided) return;  // the receiver has asked for the bytes
   const bool network = net::reaches(to.process);
   shm::Peer* peer = network ? nullptr : &proto::peer_of(to.process);
   if (peer && proto::withdraw(guard, *peer, to.vci, send)) return proto::end_cancelled(guard, send);
-  if (!offered && static_cast<SendMode>(send.mode) != SendMode::synchronous) return;  // it completes by itself as soon as its bytes have left
+  if (!announced && static_cast<SendMode>(send.mode) != SendMode::synchronous) return;  // it completes by itself as soon as its bytes have left
   send.special = true;
   send.asked = next_question();
   const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.self, send.asked};
@@ -79,7 +80,7 @@ namespace proto {
 
 void end_cancelled(VciGuard& guard, Request& send) noexcept {
   send.special = send.cancelled = true;
-  if (send.transfer) finish_transfer(guard, *send.transfer);
+  if (Transfer* transfer = transfer_of(send)) finish_transfer(guard, *transfer);
   else complete(send, guard);
 }
 
@@ -88,8 +89,9 @@ void handle_cancel(VciGuard& guard, const Record& record) noexcept {
   std::memcpy(&what, record.payload, sizeof what);
   // The question came behind the message. So if this is not kept, a receive or a matched probe has it, whose answer is the sender's as well.
   const bool was_kept = discard(guard.vci(), {record.context, record.source, record.tag}, [&](const Unexpected& m) {
-    return (m.form == Unexpected::Form::sync || m.form == Unexpected::Form::offer) && m.offer.request == what.request &&
-           m.offer.process == what.process;
+    if (m.form != Unexpected::Form::sync && m.form != Unexpected::Form::rendezvous) return false;
+    const AckTo sender = m.awaited_by();
+    return sender.request == what.request && sender.process == what.process;
   });
   if (was_kept) reply(guard, what.process, record.lane, {0, 0, 0, PointToPoint::cancelled, 0}, &what, sizeof what);
 }
@@ -116,8 +118,8 @@ bool is_awaited() noexcept {
     submit(vci, [&](VciGuard&) {
       for (match::Arrival* at = vci.matcher.first_arrival(); at && !awaited; at = at->all.next) {
         const auto& message = *static_cast<const Unexpected*>(at);
-        if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::offer) continue;
-        const ProcessIndex sender = message.offer.process;
+        if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::rendezvous) continue;
+        const ProcessIndex sender = message.awaited_by().process;
         if (sender == runtime.self) continue;
         awaited = net::reaches(sender) ? !proto::network::is_finishing(vci, sender, message.lane) : may_ask(sender);
       }

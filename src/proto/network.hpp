@@ -12,6 +12,10 @@ namespace heddle {
 struct Transfer;
 }
 
+namespace heddle::proto {
+struct Sending;
+}
+
 namespace heddle::proto::network {
 
 /// Sends a small message at once and without a request. False where it would wait for others to leave with, or is none to be copied.
@@ -22,11 +26,11 @@ void send(VciGuard& guard, Request& send, Address to) noexcept;
 void push(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
 
 /// Announces a message that waits for its receive.
-void send_offer(VciGuard& guard, net::Connection& connection, Request& send) noexcept;
+void send_request(VciGuard& guard, net::Connection& connection, Request& send) noexcept;
 /// Fetches a matched large message. `receive`'s status is set.
-void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane) noexcept;
-/// Pushes the next `data` records of a message that the receiver asked for. True if anything moved; `finished` when all are out.
-bool stream_step(VciGuard& guard, Transfer& transfer, bool& finished) noexcept;
+void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane) noexcept;
+/// Pushes the next `data` records of a message that the receiver asked for, and ends it with the last. True if anything moved.
+bool stream_step(VciGuard& guard, proto::Sending& sending) noexcept;
 /// Frees what a transfer that ends keeps for the network.
 void release(Transfer& transfer) noexcept;
 

@@ -1,14 +1,9 @@
-// Large messages over the network.
-//
-//   sender                                   receiver
-//   offer {address, key, bytes} -----------> matched
-//                                            the network can read: fetches the bytes -------------------> finished
-//                                            else, or small, or not one block at either end: pull ------> data … data
+// Rendezvous over the network: the strategies `remote_read` and `stream`.
 #include <cstring>
 #include <new>
 
 #include "proto/network.hpp"
-#include "proto/protocol_state.hpp"
+#include "proto/rendezvous.hpp"
 #include "sys/log.hpp"
 
 namespace heddle::proto::network {
@@ -21,101 +16,101 @@ struct Move : net::RemoteRead {
 
 namespace {
 
-Transfer& new_transfer_on(net::Connection& connection, Request& request) noexcept {
-  Transfer* t = new_transfer(request);
-  t->net = new (std::nothrow) Move;
-  if (!t->net) sys::fatal("no memory for a large message");
-  t->net->connection = &connection;
-  t->net->transfer = t;
-  return *t;
+void attach(Transfer& t, net::Connection& connection) noexcept {
+  t.move = new (std::nothrow) Move;
+  if (!t.move) sys::fatal("no memory for a large message");
+  t.move->connection = &connection;
+  t.move->transfer = &t;
 }
 
 void fetched(net::Completion& self, Held& held, int) noexcept {
   auto& move = static_cast<Move&>(self);
-  Transfer& t = *move.transfer;
-  move.connection->engine->push(held, *move.connection, {0, 0, 0, PointToPoint::finished, 0}, &t.other, sizeof t.other);
+  auto& t = static_cast<Receiving&>(*move.transfer);
+  move.connection->engine->push(held, *move.connection, {0, 0, 0, PointToPoint::finished, 0}, &t.sender, sizeof t.sender);
   finish_transfer(VciGuard::of(held), t);
+}
+
+/// False where the network cannot read the sender's memory into this buffer.
+bool begin_read(VciGuard& guard, Receiving& t, const RendezvousRequest& request) noexcept {
+  net::Engine& engine = *t.move->connection->engine;
+  const Buffer buffer = t.request->target();
+  if (!request.readable || !buffer.contiguous() || !engine.capabilities().reads) return false;
+  Move& move = *t.move;
+  if (engine.capabilities().registers_local && !engine.register_memory(buffer.data(), t.bytes, wire::Use::read_into, move.memory)) return false;
+  t.strategy = Strategy::remote_read;
+  move.done = fetched;
+  move.to = buffer.data();
+  move.descriptor = move.memory.descriptor;
+  move.bytes = t.bytes;
+  move.from = request.address;
+  move.key = request.key;
+  engine.read(guard, move);
+  return true;
 }
 
 }  // namespace
 
-void send_offer(VciGuard& guard, net::Connection& connection, Request& send) noexcept {
+void send_request(VciGuard& guard, net::Connection& connection, Request& send) noexcept {
   net::Engine& engine = *connection.engine;
-  Transfer& t = new_transfer_on(connection, send);
-  t.bytes = send.capacity;
-  Offer offer{};
-  offer.request = reinterpret_cast<RequestToken>(&send);
-  offer.bytes = send.capacity;
-  offer.process = runtime.self;
-  // Small ones are offered when there is no credit for more, many at a time: those are asked for, and sent, several in a frame.
-  if (send.datatype->contiguous && send.capacity > engine.common().copy_limit && engine.capabilities().reads) {
-    const auto* bytes = static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb;
-    if (engine.register_memory(bytes, send.capacity, wire::Use::read_by_peers, t.net->memory)) {
-      offer.address = t.net->memory.base;
-      offer.heap = t.net->memory.key;
-      offer.copy = 1;  // there is a key
-    }
+  Sending& t = new_sending(send);
+  attach(t, connection);
+  RendezvousRequest request{};
+  request.sender = reinterpret_cast<RequestToken>(&send);
+  request.bytes = send.capacity;
+  request.process = runtime.self;
+  // Small ones wait because there is no credit for more, many at a time: those are asked for, and sent, several in a frame.
+  const Buffer buffer = send.target();
+  const bool may_be_read = buffer.contiguous() && send.capacity > engine.common().copy_limit && engine.capabilities().reads;
+  if (may_be_read && engine.register_memory(buffer.data(), send.capacity, wire::Use::read_by_peers, t.move->memory)) {
+    request.readable = 1;
+    request.address = t.move->memory.base;
+    request.key = t.move->memory.key;
   }
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::offer, lane_of(send)};
-  engine.push(guard, connection, head, &offer, sizeof offer);
+  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::request, lane_of(send)};
+  engine.push(guard, connection, head, &request, sizeof request);
 }
 
-void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane) noexcept {
+void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane) noexcept {
   net::Engine& engine = network_of(guard.vci());
-  net::Connection& connection = engine.connection_to(offer.process, lane);
-  const auto bytes = static_cast<std::uint64_t>(receive.bytes);
-  if (!bytes) {
-    engine.push(guard, connection, {0, 0, 0, PointToPoint::finished, 0}, &offer.request, sizeof offer.request);
+  net::Connection& connection = engine.connection_to(request.process, lane);
+  if (!receive.bytes) {
+    engine.push(guard, connection, {0, 0, 0, PointToPoint::finished, 0}, &request.sender, sizeof request.sender);
     return complete(receive, guard);
   }
-  Transfer& t = new_transfer_on(connection, receive);
-  t.bytes = bytes;
-  t.other = offer.request;
+  Receiving& t = new_receiving(receive);
+  attach(t, connection);
+  t.sender = request.sender;
   t.lane = lane;
-  Move& move = *t.net;
-  if (receive.datatype->contiguous) {
-    auto* to = static_cast<std::byte*>(receive.buffer) + receive.datatype->true_lb;
-    const bool can_read = offer.copy && engine.capabilities().reads &&
-                          (!engine.capabilities().registers_local || engine.register_memory(to, bytes, wire::Use::read_into, move.memory));
-    if (can_read) {
-      move.done = fetched;
-      move.to = to;
-      move.descriptor = move.memory.descriptor;
-      move.bytes = bytes;
-      move.from = offer.address;
-      move.key = offer.heap;
-      return engine.read(guard, move);
-    }
-  }
-  const Accept accept{offer.request, reinterpret_cast<RequestToken>(&receive), 0, bytes, 0, runtime.self, lane_of(receive)};
-  engine.push(guard, connection, {0, 0, 0, PointToPoint::pull, 0}, &accept, sizeof accept);
+  if (begin_read(guard, t, request)) return;
+  t.strategy = Strategy::stream;
+  const DataRequest wanted{t.sender, reinterpret_cast<RequestToken>(&receive), t.bytes, lane_of(receive), 0};
+  engine.push(guard, connection, {0, 0, 0, PointToPoint::data_request, 0}, &wanted, sizeof wanted);
 }
 
-bool stream_step(VciGuard& guard, Transfer& t, bool& finished) noexcept {
-  net::Connection& connection = *t.net->connection;
+bool stream_step(VciGuard& guard, Sending& t) noexcept {
+  net::Connection& connection = *t.move->connection;
   net::Engine& engine = *connection.engine;
-  Request& send = *t.request;
-  const std::uint64_t room = engine.largest_payload() - sizeof(DataFor);
+  const std::uint64_t room = engine.largest_payload() - sizeof(StreamData);
   bool moved = false;
-  while (t.moved < t.bytes && !engine.is_congested(connection)) {
-    const std::uint64_t n = t.bytes - t.moved < room ? t.bytes - t.moved : room;
-    std::byte* to = engine.append(guard, connection, {0, 0, 0, PointToPoint::data, 0}, n + sizeof(DataFor));
-    const DataFor whose{t.other, t.moved};
-    std::memcpy(to, &whose, sizeof whose);
-    pack(send.buffer, send.count, *send.datatype, t.cursor, to + sizeof whose, n);
+  while (t.sent < t.bytes && !engine.is_congested(connection)) {
+    const std::uint64_t n = t.bytes - t.sent < room ? t.bytes - t.sent : room;
+    std::byte* to = engine.append(guard, connection, {0, 0, 0, PointToPoint::data, 0}, n + sizeof(StreamData));
+    const StreamData head{t.receiver};
+    std::memcpy(to, &head, sizeof head);
+    t.request->target().pack(t.sent, to + sizeof head, n);
     if (n == room) engine.flush(guard, connection);
     else engine.send_appended(guard, connection);  // what others have for the peer leaves with it
-    t.moved += n;
+    t.sent += n;
     moved = true;
   }
-  finished = t.moved == t.bytes;
+  if (t.sent == t.bytes) finish_transfer(guard, t);
   return moved;
 }
 
 void release(Transfer& t) noexcept {
-  t.net->connection->engine->deregister(t.net->memory);
-  delete t.net;
-  t.net = nullptr;
+  t.move->connection->engine->deregister(t.move->memory);
+  delete t.move;
+  t.move = nullptr;
 }
 
 }  // namespace heddle::proto::network

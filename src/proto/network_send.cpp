@@ -37,12 +37,7 @@ void send_copy(VciGuard& guard, net::Engine& engine, net::Connection& connection
   std::byte* to = engine.append(guard, connection, head.record, head.bytes + send.capacity);
   if (head.bytes) std::memcpy(to, &head.ack, head.bytes);
   to += head.bytes;
-  if (send.datatype->contiguous) {
-    if (send.capacity) std::memcpy(to, static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb, send.capacity);
-  } else {
-    PackCursor cursor;
-    pack(send.buffer, send.count, *send.datatype, cursor, to, send.capacity);
-  }
+  send.target().pack(0, to, send.capacity);
   if (head.bytes) engine.send_appended(guard, connection);  // complete when it is acknowledged
   else engine.send_appended(guard, connection, when_sent(send));
 }
@@ -50,7 +45,7 @@ void send_copy(VciGuard& guard, net::Engine& engine, net::Connection& connection
 /// Mid-size: eager, but from the user's buffer, in a frame of its own.
 void send_uncopied(VciGuard& guard, net::Engine& engine, net::Connection& connection, Request& send) noexcept {
   const EagerHead head(send);
-  engine.send_uncopied(guard, connection, head.record, &head.ack, head.bytes, static_cast<const std::byte*>(send.buffer) + send.datatype->true_lb,
+  engine.send_uncopied(guard, connection, head.record, &head.ack, head.bytes, send.target().data(),
                        send.capacity, head.bytes ? nullptr : &when_sent(send));
 }
 
@@ -67,7 +62,7 @@ void send(VciGuard& guard, Request& send, Address to) noexcept {
   const bool eager = send.capacity <= engine.common().eager && engine.has_credit(connection);
   if (eager && send.capacity <= engine.common().copy_limit) return send_copy(guard, engine, connection, send);
   if (eager && send.datatype->contiguous && engine.capabilities().sends_parts) return send_uncopied(guard, engine, connection, send);
-  send_offer(guard, connection, send);
+  send_request(guard, connection, send);
 }
 
 void push(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {

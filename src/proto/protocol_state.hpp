@@ -17,37 +17,23 @@
 
 namespace heddle {
 
-namespace proto::network {
-struct Move;
-}
-
-/// A large message under way, at either end; or, with `stream`, the bytes that one end sends and the other unpacks.
-struct Transfer {
-  bool streams = false;           ///< this end pushes `data` records
-  bool shared_claims = false;     ///< pieces are claimed from `copy`; otherwise one end moves all
-  bool told = false;              ///< `finished` was sent (receiver), or has come while pieces were under way (sender)
-  Request* request = nullptr;
-  shm::Peer* peer = nullptr;
-  std::uint16_t lane = 0;         ///< of the other end, for `finished` and `data`
-  proto::RequestToken other = 0;
-  std::uint64_t bytes = 0;        ///< to move
-  std::uint64_t piece = 0;        ///< bytes to claim at once
-  std::uint64_t at = 0, end = 0;  ///< of what this end has claimed
-  std::uint64_t moved = 0;        ///< bytes in place (receiver), out of this end's hands (sender)
-  std::uint64_t own = 0;          ///< that the receiver copied by itself
-  std::uint64_t unsaid = 0;       ///< bytes that the sender placed by itself and has not told the receiver of
-  std::int64_t since = 0;         ///< nanoseconds, when the other end was last seen at it; 0: just now
-  std::uint64_t from = 0, to = 0; ///< addresses, each in its own process
-  const std::byte* mapped = nullptr;  ///< the source, mapped here
-  shm::SharedCopy* copy = nullptr;
-  std::uint64_t stamp = 0;        ///< of this message in `copy`
-  int own_copy = -1;              ///< index of `copy` when it is ours to give back
-  PackCursor cursor;
-  proto::network::Move* net = nullptr;       ///< of a message through the network; `peer` is null then
-  sync::Link<Transfer> link;
-};
+struct Transfer;  // proto/rendezvous.hpp
 
 namespace proto {
+
+struct Backlog;  // backlog.cpp
+struct Unexpected;
+
+/// What point-to-point keeps in a VCI.
+struct State : VciState {
+  Backlog* backlog = nullptr;         ///< records that found a full ring, and what keeps them in order; owned
+  Transfer* transfers = nullptr;      ///< large messages to advance, a piece at a time (a ring, so that each gets its turn)
+  std::uint64_t free_copies = ~std::uint64_t{0};  ///< which of the 64 SharedCopy of this VCI are free
+  std::uint64_t unexpected_bytes = 0; ///< memory of messages that no receive has matched
+  Unexpected* spare = nullptr;        ///< nodes of small unexpected messages, to be used again
+  unsigned spares = 0;
+};
+inline State& state_of(Vci& vci) noexcept { return static_cast<State&>(*vci.modules[PointToPoint::module]); }
 
 /// A request that was never anything but complete; never allocated, never freed.
 struct CompletedRequest : Request {
@@ -102,13 +88,18 @@ inline void fill_send(Request& r, const Buffer& buffer, int dest, match::Pattern
 
 /// A message that arrived before its receive. The payload of an eager one follows the node.
 struct Unexpected : match::Arrival {
-  enum class Form : std::uint8_t { eager, sync, offer, local };
+  enum class Form : std::uint8_t { eager, sync, rendezvous, local };
   Form form = Form::eager;
   std::uint16_t lane = 0;         ///< of the sender, for replies
   std::uint64_t bytes = 0;        ///< of the whole message
   std::size_t room = 0;           ///< bytes that this message takes, node and payload
-  Offer offer{};                  ///< of `offer`; of `sync` request and process
-  Request* sender = nullptr;      ///< of `local`: the send request in this process
+  union {
+    AckTo ack{};                  ///< of `sync`
+    RendezvousRequest request;    ///< of `rendezvous`
+    Request* sender;              ///< of `local`: the send request in this process
+  };
+  /// The sender's request, who may still cancel it. \pre sync or rendezvous
+  [[nodiscard]] AckTo awaited_by() const noexcept { return form == Form::sync ? ack : AckTo{request.sender, request.process, 0}; }
   [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
@@ -158,17 +149,13 @@ void match_or_post(VciGuard& guard, Request& receive) noexcept;
 /// Completes a receive from an unexpected message that was taken out of the matcher, and frees the message.
 void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept;
 
-/// The state of a large message; ends the job when memory is out. `finish_transfer` frees it and completes its request.
-Transfer* new_transfer(Request& request) noexcept;
-void finish_transfer(VciGuard& guard, Transfer& transfer) noexcept;
-void begin_transfer(VciGuard& guard, Request& receive, const Offer& offer, std::uint16_t lane, int source, int tag) noexcept;
-void handle_accept(VciGuard& guard, const Accept& accept) noexcept;
-void handle_pull(VciGuard& guard, const Accept& accept) noexcept;
-void handle_data(VciGuard& guard, const Record& record) noexcept;
-void handle_placed(VciGuard& guard, const DataFor& placed) noexcept;
-void handle_finished(VciGuard& guard, RequestToken token) noexcept;
-/// Announces a message by an offer.
-void send_offer(VciGuard& guard, Request& send) noexcept;
+Backlog* make_backlog() noexcept;
+void destroy_backlog(Backlog* backlog) noexcept;
+/// Pushes records that found a full ring, in order per destination. True if any went.
+bool drain_backlog(VciGuard& guard) noexcept;
+/// Moves a piece of the next large message. True if anything moved. \pre there is one
+bool advance_transfers(VciGuard& guard) noexcept;
+void free_spares(State& state) noexcept;
 
 /// Acts on a question of a sender, and on the answer to one.
 void handle_cancel(VciGuard& guard, const Record& record) noexcept;

@@ -1,6 +1,7 @@
 // Sends: from the arguments to a record in the destination's ring, or to a match in this process.
 #include "proto/network.hpp"
 #include "proto/protocol_state.hpp"
+#include "proto/rendezvous.hpp"
 #include "sys/error.hpp"
 #include "sys/params.hpp"
 #include "vci/wait.hpp"
@@ -114,7 +115,7 @@ inline bool match_here(VciGuard& guard, const Buffer& buffer, match::Pattern key
     complete(*receive, guard);
     return true;
   }
-  if (mode == SendMode::synchronous || bytes > limits.self_eager || vci.unexpected_bytes > limits.unexpected)
+  if (mode == SendMode::synchronous || bytes > limits.self_eager || proto::state_of(vci).unexpected_bytes > limits.unexpected)
     return false;
   Unexpected* message = proto::new_unexpected(vci, bytes);
   message->key = key;
@@ -155,7 +156,7 @@ int launch(VciGuard& guard, Request& send) noexcept {
   if (send.capacity <= limits.eager.load(std::memory_order_relaxed) && !held)
     proto::push_or_queue_message(guard, *peer, send.to.vci, send);
   else
-    proto::send_offer(guard, send);
+    proto::send_request(guard, send);
   return MPI_SUCCESS;
 }
 

@@ -10,13 +10,12 @@
 
 namespace heddle::proto {
 
-bool has_freed_operations() noexcept;  // request.cpp
 void report_wait(Vci* vci, const WaitSubject& subject, std::int64_t seconds) noexcept;  // hang_report.cpp
 
 bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   unsigned vcis = configured_vcis();
   read_limits();
-  register_module(point_to_point());
+  register_point_to_point();
   // Both publish what their peers need; then everybody meets once.
   if (!shm::start(job, vcis, fit_limits, problem) || !net::start(network_host(), job, network::eager_overhead, vcis, problem)) {
     sys::unlink_segment();

@@ -18,7 +18,6 @@ class Vci;
 class VciGuard;
 struct Comm;
 struct Request;
-struct Transfer;
 
 /// What runs when a request completes: called by the progress engine at the end of its step, with the request's VCI held,
 /// never from inside the call that completed it (so it may start further operations).
@@ -33,6 +32,9 @@ struct RequestOps {
   int (*query)(Request&, MPI_Status*) = nullptr; ///< fills the status when complete (generalized requests)
   void (*free)(Request&) = nullptr;              ///< last step of the request's life
 };
+
+/// What a module keeps of an operation under way: a base.
+struct OperationState {};
 
 /// One operation. Allocated from its VCI's pool; lives until waited for, tested true or freed, and complete.
 ///
@@ -72,7 +74,7 @@ struct Request : Object, match::Posted {
   int peer = 0;                  ///< of a send: the destination, for texts
   Address to{};                  ///< and where that is
   std::uint8_t mode = 0;         ///< SendMode
-  Transfer* transfer = nullptr;  ///< of a rendezvous under way
+  OperationState* under_way = nullptr;  ///< what the protocol keeps of it: of a rendezvous its Transfer (proto/rendezvous.hpp)
   Request* next = nullptr;       ///< in the VCI's free or ready list
   /// Told when the network has taken the bytes of a send out of the user's hands.
   struct NetworkCompletion : net::Completion {

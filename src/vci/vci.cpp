@@ -2,13 +2,14 @@
 
 #include <mutex>
 #include <new>
+#include <span>
 
 #include "sys/log.hpp"
 #include "sys/params.hpp"
 #include "sys/topology.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/completion.hpp"
 #include "vci/network.hpp"
-#include "vci/protocol.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle {
@@ -30,9 +31,23 @@ constexpr int records_per_step = 64;  ///< bounds one step, so that a flood cann
 std::mutex pool_mutex;
 unsigned pool_size = 1;
 VciMode mode_of_new = VciMode::exclusive;  ///< of VCIs to come; changes as Vci::mode does
+
+// Modules, in the order of their registration. Written before the first VCI exists.
+const VciModule* module_list[most_modules] = {};
+std::size_t module_count = 0;
+bool (*take_records)(VciGuard& guard, int most, const Request* awaited) noexcept = nullptr;
+std::span<const VciModule* const> registered_modules() noexcept { return {module_list, module_count}; }
+
 thread_local unsigned next_round = 0;  ///< where this thread's next round on all VCIs begins
 
 }  // namespace
+
+void register_vci_module(const VciModule& module) noexcept {
+  for (const VciModule* known : registered_modules())
+    if (known == &module) return;
+  module_list[module_count++] = &module;
+  if (module.take_records) take_records = module.take_records;
+}
 
 unsigned configured_vcis() noexcept {
   std::int64_t wanted = vcis.value();
@@ -64,9 +79,14 @@ Vci::Vci(unsigned i) noexcept
       backlogged(ablation::make_hot(i, &ablation::Words::backlogged)),
       moving(ablation::make_hot(i, &ablation::Words::moving)),
       index(i),
-      ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines),
-      backlog(proto::make_backlog()) {
+      ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines) {
   requests.share(mode == VciMode::locked);
+  for (const VciModule* module : registered_modules())
+    if (!(modules[module->number] = module->open(*this))) sys::fatal("no memory for VCI %u", i);
+}
+
+Vci::~Vci() {
+  for (const VciModule* module : registered_modules()) module->close(*modules[module->number]);
 }
 
 Vci& detail::open_lane(unsigned lane) noexcept {
@@ -106,8 +126,6 @@ void stop_vcis() noexcept {
     Vci* vci = slot.exchange(nullptr, std::memory_order_relaxed);
     if (!vci) continue;
     close_network(*vci);
-    proto::destroy_backlog(vci->backlog);
-    proto::free_spares(*vci);
     delete vci;
   }
   pool_used.store(0, std::memory_order_relaxed);
@@ -125,17 +143,17 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept {
 bool progress(VciGuard& guard, const Request* awaited) noexcept {
   Vci& vci = guard.vci();
   vci.stepping = true;
-  bool worked = proto::take_records(guard, records_per_step, awaited);
+  bool worked = take_records(guard, records_per_step, awaited);
   net::Engine* const network = vci.net.load(std::memory_order_acquire);  // pairs with open_network, which need not hold the VCI
   if (network) worked |= network->poll(guard, worked);
-  if (vci.backlogged.load(std::memory_order_relaxed)) worked |= proto::drain_backlog(guard);
-  if (vci.transfers) worked |= proto::advance_transfers(guard);
+  if (vci.backlogged.load(std::memory_order_relaxed) | vci.moving.load(std::memory_order_relaxed))
+    for (const VciModule* module : registered_modules()) worked |= module->advance(guard);
   if (vci.ended_elsewhere.load(std::memory_order_relaxed)) {
     Request* ended = vci.ended_elsewhere.exchange(nullptr, std::memory_order_acquire);  // pairs with complete_elsewhere
     while (ended) {
       Request* following = ended->next;
       vci.moving.fetch_sub(1, std::memory_order_relaxed);
-      proto::end_request(guard, *ended);
+      complete_with_error(*ended, guard);
       ended = following;
       worked = true;
     }

@@ -13,6 +13,7 @@
 #include "transport/holder.hpp"
 #include "transport/record.hpp"
 #include "vci/ablation.hpp"
+#include "vci/module.hpp"
 #include "vci/request.hpp"
 #include "vci/request_cache.hpp"
 
@@ -20,11 +21,6 @@ namespace heddle {
 
 namespace net {
 class Engine;  // this VCI's part of the network
-}
-
-namespace proto {
-struct Backlog;  // records that found a full ring, and what keeps them in order (proto/backlog.cpp)
-struct Unexpected;
 }
 
 /// How threads take turns in a VCI.
@@ -37,12 +33,13 @@ enum class VciMode : std::uint8_t {
 class Vci {
  public:
   explicit Vci(unsigned index) noexcept;
+  ~Vci();
 
   // Lines that other threads touch come first, each with its own role.
   alignas(sync::cache_line) ablation::Hot<sync::Lock> lock;
   /// No atomic: it changes only while one thread at most is inside the library (`lock_vcis`).
   VciMode mode;
-  alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records in `backlog`; senders look before they push
+  alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records that a full ring has refused; senders look before they push
   ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
   std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
@@ -51,15 +48,10 @@ class Vci {
   alignas(sync::cache_line) sync::RingConsumer ring;
   match::Matcher matcher;
   RequestCache requests;
-  proto::Backlog* backlog = nullptr;
-  Transfer* transfers = nullptr;       ///< large messages to advance, a piece at a time (a ring, so that each gets its turn)
-  std::uint64_t free_copies = ~std::uint64_t{0};  ///< which of the 64 SharedCopy of this VCI are free
+  VciState* modules[most_modules] = {};  ///< by number; null where none is registered
   Request* ready_head = nullptr;       ///< completed requests whose continuation waits for the end of the step
   Request* ready_tail = nullptr;
-  std::uint64_t unexpected_bytes = 0;  ///< payload kept for messages that nobody asked for yet
   bool holding = false;                ///< senders were asked to keep payloads
-  proto::Unexpected* spare = nullptr;  ///< nodes of small unexpected messages, to be used again
-  unsigned spares = 0;
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
   int network_bell = -1;               ///< the socket of the thread that sleeps for this VCI (transport/shm/doorbell.hpp)
   bool stepping = false;               ///< inside `progress`; see leave_work

@@ -41,7 +41,7 @@ TEST(Half, results_are_rounded_to_nearest_and_ties_to_even) {
 TEST(Half, rounds_as_the_compiler_does) {
   std::mt19937 random(1);
   for (int i = 0; i < 2'000'000; ++i) {
-    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random()) & 0x8fffffff | (i & 1 ? 0x30000000 : 0x40000000));
+    const auto value = std::bit_cast<float>((static_cast<std::uint32_t>(random()) & 0x8fffffff) | (i & 1 ? 0x30000000u : 0x40000000u));
     if (std::isnan(value)) continue;
     ASSERT_EQ(bits(SoftHalf(value)), std::bit_cast<std::uint16_t>(static_cast<_Float16>(value))) << value;
   }

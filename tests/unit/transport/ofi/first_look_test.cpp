@@ -29,8 +29,9 @@ TEST(FirstLook, LoadingLibfabricDoesNotReadTheSymbolsOfTheKernel) {
   if (before < 0) GTEST_SKIP() << "no /proc/self/io";
   std::string problem;
   if (!load(problem)) GTEST_SKIP() << problem;
-  Choice choice;
-  choose(true, choice, nullptr, problem);
+  wire::Choice choice;
+  fi_info* info = nullptr;
+  choose(true, choice, info, nullptr, problem);
   EXPECT_LT(reads_so_far() - before, 2000);  // 10,000 for one look at /proc/kallsyms
 }
 

@@ -1,10 +1,7 @@
-// The life of a request: made, completed, waited for, given back.
-#include <cstdlib>
+#include "vci/completion.hpp"
 
+#include "core/comm.hpp"
 #include "core/status.hpp"
-#include "proto/protocol_state.hpp"
-#include "sys/log.hpp"
-#include "vci/wait.hpp"
 
 namespace heddle {
 
@@ -97,13 +94,7 @@ void complete_from_outside(Request& request) noexcept {
   if (freed) recycle(request);  // runs the user's free callback, so without the VCI
 }
 
-namespace proto {
-void end_request(VciGuard& guard, Request& request) noexcept {
-  if (request.error) request.fail(request.error);
-  complete(request, guard);
-}
 bool has_freed_operations() noexcept { return freed_operations.load(std::memory_order_relaxed) != 0; }
-}  // namespace proto
 
 void release_by_user(Request& r) noexcept {
   if (!r.vci) return;
@@ -116,55 +107,6 @@ void release_by_user(Request& r) noexcept {
   if (done) recycle(r);
 }
 
-int start_persistent(Request& r) noexcept {
-  r.error = MPI_SUCCESS;
-  r.cancelled = false;
-  r.bytes = 0;
-  r.source = MPI_ANY_SOURCE;
-  r.tag = MPI_ANY_TAG;
-  r.state.store(Request::active, std::memory_order_relaxed);
-  if (r.ops && r.ops->start) return r.ops->start(r);
-  submit(*r.vci, [&](VciGuard& guard) {
-    const bool receives = r.type == Request::Type::persistent_recv;
-    if ((receives ? r.pattern.source : r.peer) == MPI_PROC_NULL) {
-      if (receives) r.source = MPI_PROC_NULL;
-      complete(r, guard);
-    } else if (receives) {
-      start_receive(guard, r);
-    } else {
-      start_send(guard, r);
-    }
-  });
-  return MPI_SUCCESS;
-}
-
-namespace {
-void make_persistent(Request& request, Comm& comm) noexcept {
-  request.special = request.persistent = true;
-  if (!comm.predefined) comm.retain();  // it can be started after its communicator's handle was freed
-  request.state.store(Request::done_bit | Request::inactive_bit, std::memory_order_relaxed);
-}
-}  // namespace
-
-Request* new_persistent_send(const Leg& leg, Comm& comm, SendMode mode) noexcept {
-  const proto::Path path = leg.peer == MPI_PROC_NULL ? proto::Path{{}, 0, comm.vci} : proto::resolve(comm, leg.peer, leg.tag, Space::user);
-  return submit(vci_of_lane(path.from), [&](VciGuard& guard) {
-    Request* request = new_request(guard.vci(), Request::Type::persistent_send, &comm);
-    proto::fill_send(*request, leg.buffer, leg.peer, {path.context, comm.rank, leg.tag}, path.to, mode);
-    make_persistent(*request, comm);
-    return request;
-  });
-}
-
-Request* new_persistent_receive(const Leg& leg, Comm& comm) noexcept {
-  return submit(vci_of_lane(comm.receive_lane(leg.peer, leg.tag)), [&](VciGuard& guard) {
-    Request* request = new_request(guard.vci(), Request::Type::persistent_recv, &comm);
-    proto::fill(*request, leg.buffer, {proto::own_context(comm, Space::user), leg.peer, leg.tag});
-    make_persistent(*request, comm);
-    return request;
-  });
-}
-
 void retire(Request* r) noexcept {
   if (!r->vci) return;  // one of the shared complete requests
   if (r->persistent) {
@@ -173,8 +115,6 @@ void retire(Request* r) noexcept {
   }
   recycle(*r);
 }
-
-void free_request(Request* request, VciGuard&) noexcept { retire(request); }
 
 namespace {
 
@@ -215,92 +155,4 @@ int wait(Request* request, MPI_Status* status) noexcept {
   return code;
 }
 
-int send(const Buffer& buffer, int dest, int tag, Comm& comm, Space space) noexcept { return wait(isend(buffer, dest, tag, comm, space)); }
-
-namespace proto {
-
-namespace {
-
-constexpr std::size_t small_payload = 64;  ///< bytes that every node has room for: such nodes are used again
-constexpr unsigned most_spares = 1024;     ///< of a VCI; a few hundred kilobytes
-
-Unexpected* take_spare(Vci& vci) noexcept {
-  Unexpected* spare = vci.spare;
-  if (spare) {
-    vci.spare = static_cast<Unexpected*>(spare->all.next);
-    --vci.spares;
-  }
-  return spare;
-}
-
-}  // namespace
-
-Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept {
-  const std::size_t room = sizeof(Unexpected) + (payload < small_payload ? small_payload : payload);
-  void* memory = payload <= small_payload ? take_spare(vci) : nullptr;
-  if (!memory) memory = std::malloc(room);
-  if (!memory)
-    sys::fatal(
-        "no memory for an unexpected message of %zu bytes; %zu messages that no receive asked for are kept already "
-        "(HEDDLE_UNEXPECTED bounds them)",
-        payload, vci.matcher.unexpected());
-  auto* message = new (memory) Unexpected;
-  message->room = room;  // the node itself counts too, or many small messages would not
-  vci.unexpected_bytes += message->room;
-  if (!vci.holding && vci.unexpected_bytes > limits.unexpected) {
-    vci.holding = true;
-    vci.ring.set_hold(true);
-  }
-  return message;
-}
-
-void keep(Vci& vci, Unexpected& message) noexcept {
-  vci.matcher.keep(message);
-  wake_sleepers(vci);
-}
-
-void free_unexpected(Vci& vci, Unexpected* message) noexcept {
-  vci.unexpected_bytes -= message->room;
-  // Half, so that the flag does not flutter at the limit.
-  if (vci.holding && vci.unexpected_bytes <= limits.unexpected / 2) {
-    vci.holding = false;
-    vci.ring.set_hold(false);
-  }
-  if (message->room > sizeof(Unexpected) + small_payload || vci.spares == most_spares) return std::free(message);
-  message->all.next = vci.spare;
-  vci.spare = message;
-  ++vci.spares;
-}
-
-void free_spares(Vci& vci) noexcept {
-  while (Unexpected* spare = take_spare(vci)) std::free(spare);
-}
-
-void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
-  Vci& vci = guard.vci();
-  switch (message.form) {
-    case Unexpected::Form::sync: {
-      const RecordHead head{message.key.context, 0, 0, PointToPoint::ack, 0};
-      reply(guard, message.offer.process, message.lane, head, &message.offer.request, sizeof(RequestToken));
-      [[fallthrough]];
-    }
-    case Unexpected::Form::eager:
-      deliver(guard, receive, message.payload(), message.bytes, message.key.source, message.key.tag);
-      break;
-    case Unexpected::Form::offer:
-      begin_transfer(guard, receive, message.offer, message.lane, message.key.source, message.key.tag);
-      break;
-    case Unexpected::Form::local: {
-      Request& sender = *message.sender;
-      copy(sender.target(), receive.target());
-      set_received(receive, message.bytes, message.key.source, message.key.tag);
-      complete(receive, guard);
-      complete(sender, guard);
-      break;
-    }
-  }
-  free_unexpected(vci, &message);
-}
-
-}  // namespace proto
 }  // namespace heddle
