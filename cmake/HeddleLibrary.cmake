@@ -2,7 +2,6 @@
 #   heddle_objects  the object files, compiled once
 #   mpi_abi         build/lib/libmpi_abi.so.1 (SONAME libmpi_abi.so.1), what programs link with
 #   heddle_static   the same objects in an archive, for unit tests that look at private headers
-#   ablation        build/ablation/lib/libmpi_abi.so.1, in which optimisations can be switched off (src/vci/ablation.hpp)
 #   heddle_headers  build/include/{mpi.h,mpix.h}
 #   heddle::mpi     what a program in this tree links with: the library and its header
 file(GLOB_RECURSE heddle_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp)
@@ -68,14 +67,6 @@ endfunction()
 add_library(mpi_abi SHARED $<TARGET_OBJECTS:heddle_objects>)
 heddle_link_settings(mpi_abi)
 add_dependencies(mpi_abi heddle_headers)
-
-# The same sources with switches, for the rows `ablation.*` of the comparison.
-add_library(heddle_ablation_objects OBJECT EXCLUDE_FROM_ALL ${heddle_sources})
-heddle_compile_settings(heddle_ablation_objects)
-target_compile_definitions(heddle_ablation_objects PRIVATE HEDDLE_ABLATION=1)
-add_library(ablation SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:heddle_ablation_objects>)
-heddle_link_settings(ablation)
-set_target_properties(ablation PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/ablation/lib)
 
 add_library(heddle_mpi INTERFACE)
 target_link_libraries(heddle_mpi INTERFACE mpi_abi)

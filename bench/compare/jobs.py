@@ -14,7 +14,7 @@ MPICH = ("mpich5", "mpich4")
 
 
 def everything(quick=False, cores=None, ablation=None):
-    """All jobs and rows, in the order they are run and printed. `ablation`: the directory of that library, if it was built."""
+    """All jobs and rows, in the order they are run and printed. `ablation`: the directory of those libraries, if they were built."""
     cores = cores or len(os.sched_getaffinity(0))
     jobs, rows = {}, []
     seconds = 0.1 if quick else 0.4

@@ -164,7 +164,7 @@ def plots_html(data):
     figures.append(
         plot.lines("Heddle: messages to oneself against threads", series, mode_names, "threads", "million/s", x_log=True)
     )
-    # Paper 004's figures 5 to 8: what is lost without an optimisation.
+    # Paper 004's figures 5 to 7: what is lost without an optimisation.
     for test, title in (("self", "to oneself"), ("rate", "2 ranks")):
         series, names_of = {}, {}
         for row in data["rows"]:

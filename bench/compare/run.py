@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import jobs as work
+import jobs_ablation
 import libraries as libs
 import measure
 import peers
@@ -224,8 +225,8 @@ def main():
     parser.add_argument("--output", help="directory for results.json and report.html (default: BUILD/bench)")
     options = parser.parse_args()
 
-    ablation = Path(options.build).resolve() / "ablation/lib"
-    jobs, rows = work.everything(options.quick, ablation=ablation if ablation.exists() else None)
+    ablation = Path(options.build).resolve() / "ablation"
+    jobs, rows = work.everything(options.quick, ablation=ablation if jobs_ablation.built(ablation) else None)
     all_rows = rows
     jobs, rows = select(jobs, rows, options.rows.split(",") if options.rows else None)
     if options.list:

@@ -201,7 +201,7 @@ int Iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
   if (const int refused = refuse_wildcards(comm, source, tag)) return refused;
   *flag = source == MPI_PROC_NULL || find_message(source, tag, comm, envelope);
   if (!*flag) {
-    progress_for_test(receive_vci(comm, source, tag));
+    poll_for_test(receive_vci(comm, source, tag));
     *flag = find_message(source, tag, comm, envelope);
   }
   if (*flag) set_status(status, envelope);
@@ -229,7 +229,7 @@ int Improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MP
   }
   Message* taken = take_message(source, tag, comm, envelope);
   if (!taken) {
-    progress_for_test(receive_vci(comm, source, tag));
+    poll_for_test(receive_vci(comm, source, tag));
     taken = take_message(source, tag, comm, envelope);
   }
   *flag = taken != nullptr;

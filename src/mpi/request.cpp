@@ -9,15 +9,6 @@
 
 namespace heddle::mpi {
 
-void progress_for_test(Vci& vci) noexcept {
-  thread_local unsigned looks = 0;
-  if constexpr (ablation::built)
-    if (ablation::off.progress) return static_cast<void>(progress_all());
-  poll(vci);
-  // Programs that test in a loop must drive the other VCIs too.
-  if (++looks % 16 == 0) progress_all();
-}
-
 int blame_comm(Comm* comm, int code) noexcept {
   return blame(comm && !comm->is(Kind::freed) ? comm : nullptr, code);
 }
@@ -120,7 +111,7 @@ int check_all(int count, const MPI_Request* requests, int first = 0) noexcept {
 /// Progress for whatever the array waits for: the VCI of the first operation that is not complete.
 void progress_for_array(int count, const MPI_Request* requests) noexcept {
   for (int i = 0; i < count; ++i)
-    if (Request* r = see(requests[i]).request; r && !r->is_done()) return progress_for_test(*r->vci);
+    if (Request* r = see(requests[i]).request; r && !r->is_done()) return poll_for_test(*r->vci);
 }
 
 /// The index of a complete active request, or -1; `active` tells whether any is active.
@@ -209,7 +200,7 @@ namespace {
 
 [[gnu::noinline]] int test_slowly(Request& r, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
   if (!r.is_done()) {
-    progress_for_test(*r.vci);
+    poll_for_test(*r.vci);
     if (!r.is_done()) return *flag = 0, MPI_SUCCESS;
   }
   const int code = conclude(r, request, status);
@@ -339,7 +330,7 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Request* r = resolve<Request>(request);
   if (!r) return bad_request();
   if (!r->is_done()) {
-    progress_for_test(*r->vci);
+    poll_for_test(*r->vci);
     if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
   }
   if (is_inactive(*r)) return set_empty(status), MPI_SUCCESS;

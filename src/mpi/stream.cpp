@@ -9,6 +9,7 @@
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
 #include "proto/p2p.hpp"
+#include "vci/poll.hpp"
 
 namespace heddle::mpi {
 namespace {

@@ -94,7 +94,7 @@ inline int receive_now(const Buffer& buffer, int source, int tag, Comm& comm, MP
         around = look_around(vci);
         return;
       }
-      if (!looked && !message && !vci.has_work()) return;
+      if (!looked && !message && !has_work(vci)) return;
       request = receive<space>(guard, buffer, source, tag, comm);
       if (vci.ring.pending() && progress(guard, request)) {  // it may be among the next in the ring
         taken = reap(guard, *request, status);

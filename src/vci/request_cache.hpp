@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "sync/cpu.hpp"
-#include "vci/ablation.hpp"
+#include "sys/log.hpp"
 #include "vci/request.hpp"
 
 namespace heddle {
@@ -20,8 +20,6 @@ class RequestCache {
 
   /// A request in its default state, kind and `vci` set. \pre `vci`, whose cache this is, is held. Ends the job when memory is out.
   Request* allocate(Vci* vci) noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.requests) return ablation::allocate_request(vci);
     if (!free_) [[unlikely]] refill(vci);
     Request* request = free_;
     free_ = request->next;
@@ -34,8 +32,6 @@ class RequestCache {
 
   /// From any thread. The request's memory stays a Request for ever, so a stale handle is detected.
   void release(Request* request) noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.requests) return ablation::release_request(request);
     request->kind.store(Kind::freed, std::memory_order_relaxed);
     if (shared_) return release_chain(request, request);
     request->next = free_;
@@ -43,8 +39,6 @@ class RequestCache {
   }
   /// The same for a thread that holds the VCI.
   void release_held(Request* request) noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.requests) return ablation::release_request(request);
     request->kind.store(Kind::freed, std::memory_order_relaxed);
     request->next = free_;
     free_ = request;
@@ -62,7 +56,23 @@ class RequestCache {
   }
 
  private:
-  void refill(Vci* vci) noexcept;
+  [[gnu::noinline]] void refill(Vci* vci) noexcept {
+    // Acquire pairs with release_chain's push.
+    free_ = returned_.exchange(nullptr, std::memory_order_acquire);
+    for (int i = 0; !free_ || i < 31; ++i) {
+      if (free_ && i == 0) return;
+      Request* request = pool<Request>().create();
+      if (!request) {
+        if (free_) return;
+        sys::fatal("no memory for a request");
+      }
+      request->vci = vci;
+      request->sibling = all_;
+      all_ = request;
+      request->next = free_;
+      free_ = request;
+    }
+  }
 
   Request* free_ = nullptr;
   bool shared_ = false;
@@ -80,9 +90,7 @@ class ReleaseBatch {
     if (first_) flush();
   }
   void add(Request& request, RequestCache& cache) noexcept {
-    bool alone = !cache.shared();
-    if constexpr (ablation::built) alone = alone || ablation::off.requests;
-    if (alone) return cache.release(&request);
+    if (!cache.shared()) return cache.release(&request);
     if (&cache != cache_) {
       if (first_) flush();
       cache_ = &cache;

@@ -10,6 +10,7 @@
 #include "transport/shm/node.hpp"
 #include "vci/completion.hpp"
 #include "vci/network.hpp"
+#include "vci/poll.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle {
@@ -55,29 +56,8 @@ unsigned configured_vcis() noexcept {
   return wanted < 1 ? 1 : wanted > 64 ? 64 : static_cast<unsigned>(wanted);
 }
 
-void RequestCache::refill(Vci* vci) noexcept {
-  // Acquire pairs with release's push.
-  free_ = returned_.exchange(nullptr, std::memory_order_acquire);
-  for (int i = 0; !free_ || i < 31; ++i) {
-    if (free_ && i == 0) return;
-    Request* request = pool<Request>().create();
-    if (!request) {
-      if (free_) return;
-      sys::fatal("no memory for a request");
-    }
-    request->vci = vci;
-    request->sibling = all_;
-    all_ = request;
-    request->next = free_;
-    free_ = request;
-  }
-}
-
 Vci::Vci(unsigned i) noexcept
-    : lock(ablation::make_hot(i, &ablation::Words::lock)),
-      mode(mode_of_new),
-      backlogged(ablation::make_hot(i, &ablation::Words::backlogged)),
-      moving(ablation::make_hot(i, &ablation::Words::moving)),
+    : mode(mode_of_new),
       index(i),
       ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines) {
   requests.share(mode == VciMode::locked);
@@ -106,7 +86,6 @@ Vci& detail::open_lane(unsigned lane) noexcept {
 
 bool start_vcis(unsigned count) noexcept {
   pool_size = count;
-  if constexpr (ablation::built) ablation::start();
   detail::open_lane(0);
   return true;
 }

@@ -12,7 +12,6 @@
 #include "sync/record_ring.hpp"
 #include "transport/holder.hpp"
 #include "transport/record.hpp"
-#include "vci/ablation.hpp"
 #include "vci/module.hpp"
 #include "vci/request.hpp"
 #include "vci/request_cache.hpp"
@@ -36,11 +35,11 @@ class Vci {
   ~Vci();
 
   // Lines that other threads touch come first, each with its own role.
-  alignas(sync::cache_line) ablation::Hot<sync::Lock> lock;
+  alignas(sync::cache_line) sync::Lock lock;
   /// No atomic: it changes only while one thread at most is inside the library (`lock_vcis`).
   VciMode mode;
-  alignas(sync::cache_line) ablation::Hot<std::atomic<std::uint32_t>> backlogged;  ///< records that a full ring has refused; senders look before they push
-  ablation::Hot<std::atomic<std::uint32_t>> moving;  ///< transfers and continuations that need progress
+  alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records that a full ring has refused; senders look before they push
+  std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
   std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
   const unsigned index;
@@ -55,14 +54,6 @@ class Vci {
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
   int network_bell = -1;               ///< the socket of the thread that sleeps for this VCI (transport/shm/doorbell.hpp)
   bool stepping = false;               ///< inside `progress`; see leave_work
-
-  /// A hint, without the lock: there is something for `progress` to do.
-  [[nodiscard]] bool has_work() const noexcept {
-    if constexpr (ablation::built)
-      if (ablation::off.looks) return true;
-    return ring.pending() || backlogged.load(std::memory_order_relaxed) || moving.load(std::memory_order_relaxed) ||
-           net.load(std::memory_order_relaxed);
-  }
 };
 
 /// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks. `submit` and `try_submit` make one.
@@ -137,34 +128,9 @@ bool has_backlog() noexcept;
 /// True when some VCI's ring has a record. After a round on all VCIs that took none: a thread that holds the VCI kept it from that.
 bool has_arrivals() noexcept;
 
-/// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
-inline bool poll(Vci& vci) noexcept {
-  bool worked = false;
-  if (vci.has_work()) try_submit(vci, [&](VciGuard& guard) { worked = progress(guard); });
-  return worked;
-}
-
 /// Counts a waiter's step that found work. True after every 32: time for a step on every VCI. A VCI that is never out of work would
 /// otherwise keep its waiter from ever looking at the others. \pre `vci` is held
 inline bool look_around(Vci& vci) noexcept { return ++vci.busy_steps % 32 == 0; }
-
-/// `poll` for a thread that waits on `vci`, and now and then for the others.
-/// \param reap called with the guard when there was work: what a thread that waits does best while it holds the VCI
-template <typename Reap>
-inline bool poll_fairly(Vci& vci, const Request* awaited, Reap&& reap) noexcept {
-  if constexpr (ablation::built)
-    if (ablation::off.progress) return progress_all();
-  bool worked = false, around = false;
-  if (!vci.has_work()) return false;
-  try_submit(vci, [&](VciGuard& guard) {
-    worked = progress(guard, awaited);
-    if (!worked) return;
-    reap(guard);
-    around = look_around(vci);
-  });
-  if (around) [[unlikely]] progress_all();
-  return worked;
-}
 
 /// The VCI behind a lane of this process; made on first use.
 inline Vci& vci_of_lane(unsigned lane) noexcept;

@@ -5,7 +5,7 @@
 
 #include "vci/park/sleepers.hpp"
 #include "vci/park/waiter.hpp"
-#include "vci/vci.hpp"
+#include "vci/poll.hpp"
 
 namespace heddle {
 

@@ -4,6 +4,7 @@
 import io
 import mmap
 import os
+import re
 import sys
 import unittest
 import xml.dom.minidom
@@ -12,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/compare"))
 import jobs as work
+import jobs_ablation
 import libraries as libs
 import measure
 import plot
@@ -119,6 +121,17 @@ class Rows(unittest.TestCase):
             self.assertIn(job.profile, libs.PROFILES)
             self.assertLessEqual(set(job.libraries), {"heddle", *libs.MAKERS})
             self.assertLessEqual(set(job.variants), set(libs.VARIANTS))
+
+    def test_headers_of_ablation_replace_headers_of_the_library(self):
+        folders = list((ROOT / "bench/ablation").iterdir())
+        self.assertEqual({word for switches in jobs_ablation.SWITCHES for word in switches.split("-")}, {f.name for f in folders})
+        for folder in folders:
+            for header in folder.rglob("*.hpp"):
+                self.assertTrue((ROOT / "src" / header.relative_to(folder)).exists(), header)
+
+    def test_libraries_of_ablation_are_those_that_the_build_makes(self):
+        built = re.search(r"switches IN ITEMS ([a-z -]+)\)", (ROOT / "cmake/HeddleBench.cmake").read_text())[1].split()
+        self.assertEqual(built, list(jobs_ablation.SWITCHES))
 
     def test_threads_are_swept_up_to_the_number_of_cores(self):
         self.assertEqual(work.thread_counts(2), [1, 2, 4])

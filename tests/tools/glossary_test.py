@@ -21,7 +21,7 @@ STANDARD = set("""
     waiter wait win window write yield
 """.split())
 PLAIN = set("""
-    ablation absence adopt announcement arrival awaited back base basic batch block boolean buffer builder check checked choice chunk clear common
+    absence adopt announcement arrival awaited back base basic batch block boolean buffer builder check checked choice chunk clear common
     completed contention control core creation crowding cursor delay directory ended exchange extension extent finish first form given
     greeting habit half hardware head held history hot index item keep kept kernel kind known leaving library limit line link list locate
     look map mapping match matcher member memory message mistake mode monotonic move name nap need network new next notice object observed

@@ -16,7 +16,7 @@ ORDER = ("sys", "sys/bootstrap", "sync", "transport", "transport/shm", "transpor
 HEIGHT = {folder: height for height, folder in enumerate(ORDER)}
 # The folder that a namespace below heddle belongs to: what is declared in it is defined there.
 NAMESPACES = {"sys": "sys", "sync": "sync", "wire": "transport", "shm": "transport/shm", "ofi": "transport/ofi", "tcp": "transport/tcp",
-              "net": "transport/net", "match": "match", "ablation": "vci", "proto": "proto", "coll": "coll", "mpi": "mpi", "check": "mpi"}
+              "net": "transport/net", "match": "match", "proto": "proto", "coll": "coll", "mpi": "mpi", "check": "mpi"}
 WIRES = {"ofi", "tcp", "verbs"}  # as a word of an identifier
 
 def violations(src):
