@@ -80,7 +80,7 @@ Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) n
 
 /// \pre the home VCI is held; released at the end
 [[gnu::noinline]] Request* irecv_held(const void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
-  VciGuard guard(home_vci(comm), VciGuard::Adopt{});
+  VciGuard guard = HandOver::take(home_vci(comm));
   return receive<Space::user>(guard, {buffer, count, type}, source, tag, comm);
 }
 
@@ -89,12 +89,12 @@ Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) n
 // The common receive is posted here without a call, so that no register has to be saved: where one is needed, all is done there.
 Request* detail::irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
   Vci* vci = detail::lane_table[comm.vci].load(std::memory_order_acquire);  // pairs with open_lane
-  if (source != MPI_PROC_NULL && (!comm.routing || !comm.routing->spread) && type.builtin && vci && VciGuard::try_hold(*vci)) [[likely]] {
+  if (source != MPI_PROC_NULL && (!comm.routing || !comm.routing->spread) && type.builtin && vci && HandOver::try_hold(*vci)) [[likely]] {
     const match::Pattern pattern{proto::own_context(comm, Space::user), source, tag};
     match::PostedBin* bin = vci->matcher.posted_bin(pattern);
     if (!bin || vci->matcher.unexpected() || !vci->requests.stocked()) [[unlikely]]
       return irecv_held(buffer, count, type, source, tag, comm);
-    VciGuard guard(*vci, VciGuard::Adopt{});
+    const VciGuard guard = HandOver::take(*vci);
     Request* r = vci->requests.allocate(vci);
     r->state.store(Request::active, std::memory_order_relaxed);
     r->type = Request::Type::recv;

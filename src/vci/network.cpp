@@ -36,13 +36,8 @@ class VciHost final : public net::Host {
     for_each_vci([&](Vci& vci) {
       net::Engine* engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
       if (!engine) return;
-      if (wait) {
-        VciGuard guard(vci);
-        visit(context, guard, *engine);
-      } else if (VciGuard::try_hold(vci)) {
-        VciGuard guard(vci, VciGuard::Adopt{});
-        visit(context, guard, *engine);
-      }
+      const auto step = [&](VciGuard& guard) { visit(context, guard, *engine); };
+      if (wait) submit(vci, step); else try_submit(vci, step);
     });
   }
 };

@@ -59,13 +59,6 @@ class Vci {
 /// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks. `submit` and `try_submit` make one.
 class [[nodiscard]] VciGuard : public Held {
  public:
-  explicit VciGuard(Vci& vci) noexcept : vci_(&vci), locked_(vci.mode == VciMode::locked) {
-    if (locked_) vci.lock.lock();
-  }
-  struct Adopt {};
-  /// \pre `try_hold(vci)` was true
-  VciGuard(Vci& vci, Adopt) noexcept : VciGuard(vci, vci.mode == VciMode::locked) {}
-  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return vci.mode != VciMode::locked || vci.lock.try_lock(); }
   VciGuard(const VciGuard&) = delete;
   VciGuard& operator=(const VciGuard&) = delete;
   ~VciGuard() {
@@ -83,6 +76,7 @@ class [[nodiscard]] VciGuard : public Held {
   friend decltype(auto) submit(Vci& vci, Step&& step) noexcept;
   template <typename Step>
   friend bool try_submit(Vci& vci, Step&& step) noexcept;
+  friend class HandOver;
 
   Vci* vci_;
   bool locked_;
@@ -107,6 +101,15 @@ template <typename Step>
   step(guard);
   return true;
 }
+
+/// Holding a VCI from one function to another, which it calls last: a guard in the first would have to be destroyed after that call, and its
+/// common path would save registers for it. Only the posting of a receive is short enough to gain by that (proto/receive.cpp).
+class HandOver {
+ public:
+  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return vci.mode != VciMode::locked || vci.lock.try_lock(); }
+  /// The guard of whoever ends the step. \pre `try_hold(vci)` was true
+  [[nodiscard]] static VciGuard take(Vci& vci) noexcept { return VciGuard(vci, vci.mode == VciMode::locked); }
+};
 
 /// Does a bounded amount of the VCI's outstanding work: arrived records, refused records, copies, continuations. True if there was any.
 /// \param awaited stops taking in messages when this request is complete: the rest stays in the ring, in order, instead of being copied

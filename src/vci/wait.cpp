@@ -79,13 +79,14 @@ bool Process::find_sources(park::Awaited only, park::NetworkSources& sources) no
     const auto place = static_cast<park::Awaited>(vci.index);
     net::Engine* const engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
     if (!engine) return;
-    if (!VciGuard::try_hold(vci)) return sources.add_awake();
-    VciGuard guard(vci, VciGuard::Adopt{});
-    if (engine->wait_fd() < 0) return sources.add_silent();
-    if (!engine->may_sleep()) return sources.add_awake();
-    if (only != park::anything && only != place) return;
-    sources.add(engine->wait_fd(), engine->capabilities().waits_with_epoll);
-    sources.set_bell(vci.network_bell);
+    const bool free = try_submit(vci, [&](VciGuard&) {
+      if (engine->wait_fd() < 0) return sources.add_silent();
+      if (!engine->may_sleep()) return sources.add_awake();
+      if (only != park::anything && only != place) return;
+      sources.add(engine->wait_fd(), engine->capabilities().waits_with_epoll);
+      sources.set_bell(vci.network_bell);
+    });
+    if (!free) sources.add_awake();
   });
   return true;
 }
