@@ -95,7 +95,7 @@ std::uint32_t number_of(const sys::Bootstrap& job) noexcept {
   return number;
 }
 
-Place locate(std::uint32_t rank) noexcept {
+ProcessPlace locate(std::uint32_t rank) noexcept {
   const bool neighbor = job().is_local(static_cast<int>(rank));
   return {rank == runtime.self ? Route::self : neighbor && shm::enabled() ? Route::node : Route::network, neighbor};
 }
@@ -130,6 +130,7 @@ int start_locked() noexcept {
   if (!communicating) {
     if (processes.add_job(number_of(job), static_cast<std::uint32_t>(job.size), locate) == ProcessTable::unknown)
       return error(MPI_ERR_NO_MEM, "no memory for the table of %d processes", job.size);
+    runtime.name = processes.name_of(runtime.self);
     if (!proto::start_communication(job, text)) {
       processes.clear();
       return error(MPI_ERR_OTHER, "%s", text.c_str());

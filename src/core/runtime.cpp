@@ -13,8 +13,6 @@ sys::Bootstrap& job_to_fill() noexcept {
 
 const sys::Bootstrap& job() noexcept { return job_to_fill(); }
 
-bool is_local(ProcessIndex process) noexcept { return job().is_local(static_cast<int>(process)); }
-
 int own_node() noexcept { return job().node; }
 
 }  // namespace heddle

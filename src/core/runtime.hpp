@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "transport/address.hpp"
+#include "transport/process.hpp"
 
 namespace heddle {
 
@@ -28,6 +28,7 @@ struct Runtime {
   std::atomic<bool> threads{false};
   pthread_t main_thread{};         ///< that called MPI_Init or opened the first session
   ProcessIndex self = 0;           ///< this process; the processes of MPI_COMM_WORLD are 0..size-1
+  ProcessName name{};              ///< and what it is called elsewhere
   std::atomic<Phase> world{Phase::before_init};  ///< release; pairs with world_phase
   std::atomic<int> users{0};       ///< the world and the open sessions. Release; pairs with is_running
 };
@@ -43,8 +44,6 @@ const sys::Bootstrap& job() noexcept;
 /// The same object, for who starts the library. Never destroyed: exit handlers may still ask.
 sys::Bootstrap& job_to_fill() noexcept;
 
-/// True when the process runs on the same node as this one (shared memory reaches it).
-bool is_local(ProcessIndex process) noexcept;
 /// A number that is equal for exactly the processes of one node: this process'.
 int own_node() noexcept;
 

@@ -17,7 +17,7 @@ bool start_communication(const sys::Bootstrap& job, std::string& problem) {
   read_limits();
   register_point_to_point();
   // Both publish what their peers need; then everybody meets once.
-  if (!shm::start(job, vcis, fit_limits, problem) || !net::start(network_host(), job, network::eager_overhead, vcis, problem)) {
+  if (!shm::start(job, vcis, fit_limits, problem) || !net::start(network_host(), job, runtime.self, network::eager_overhead, vcis, problem)) {
     sys::unlink_segment();
     return false;
   }

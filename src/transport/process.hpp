@@ -20,7 +20,7 @@ struct ProcessName {
 enum class Route : std::uint8_t { self, node, network };
 
 /// Where a process is, for the table.
-struct Place {
+struct ProcessPlace {
   Route route;
   bool neighbor;  ///< it runs on the node of this process, whatever the route
 };
@@ -37,7 +37,7 @@ struct NetworkPeer {};  ///< net::ProcessAddress
 class ProcessTable {
  public:
   static constexpr ProcessIndex unknown = ~ProcessIndex{0};
-  using Locate = Place (*)(std::uint32_t rank) noexcept;
+  using Locate = ProcessPlace (*)(std::uint32_t rank) noexcept;
 
   ProcessTable() noexcept = default;
   ProcessTable(const ProcessTable&) = delete;
@@ -104,7 +104,7 @@ class ProcessTable {
   struct Chunk {
     std::atomic<NodePeer*> node_peers[chunk_size] = {};
     std::atomic<NetworkPeer*> network_peers[chunk_size] = {};
-    Place places[chunk_size] = {};
+    ProcessPlace places[chunk_size] = {};
     const Job* job = nullptr;
   };
   /// One is replaced by a larger copy when a job does not fit. Readers may still look into the old one, so it stays.

@@ -91,14 +91,14 @@ std::string Engine::way_to(const Connection& connection) const {
 }
 
 void Engine::lost(const Connection& connection, const char* doing, int error) const noexcept {
-  await_the_launcher(common_.self);
+  await_the_launcher(common_.self.rank);
   sys::fatal("the connection to rank %u was lost while %s (%s, %s: %s): the process has died, its host is down, or the network between is "
              "cut%s", connection.process, doing, common_.choice.provider.c_str(), way_to(connection).c_str(),
              common_.factory->error_text(error).c_str(), advice_for(connection));
 }
 
 void Engine::give_up(const Connection& connection) const noexcept {
-  await_the_launcher(common_.self);
+  await_the_launcher(common_.self.rank);
   sys::fatal("rank %u has not confirmed for %lld s what was sent to it (%s): its host is down, its process is stopped, or the network "
              "between is cut (HEDDLE_NET_TIMEOUT sets the time; 0: wait for ever)%s", connection.process,
              static_cast<long long>(common_.patience), way_to(connection).c_str(), advice_for(connection));

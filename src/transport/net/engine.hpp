@@ -18,12 +18,13 @@
 #include "transport/net/host.hpp"
 #include "transport/net/look_pace.hpp"
 #include "transport/record.hpp"
+#include "transport/process.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::net {
 
 /// Where a process can be reached.
-struct ProcessAddress {
+struct ProcessAddress : NetworkPeer {
   std::uint32_t vcis = 1;  ///< that it has
   std::string name;        ///< of its VCI 0, for wire::Context::insert
 };
@@ -36,8 +37,8 @@ struct Common {
   const ProcessAddress& (*address_of)(ProcessIndex process) noexcept = nullptr;  ///< thread-safe
   void (*wake_helper)() noexcept = nullptr;  ///< somebody has gathered messages, and may not come back soon. Thread-safe
   std::uint64_t key = 0;           ///< of the job
-  ProcessIndex self = 0;
-  std::uint32_t processes = 1;     ///< of the job: who has a higher number is refused
+  ProcessName self{};
+  std::uint32_t ranks = 1;         ///< of the job: who has a higher one is refused
   std::size_t frame_bytes = 16 << 10;  ///< largest frame that records are copied into
   std::size_t copy_limit = 8 << 10;    ///< largest message that is copied into one, with others
   std::size_t eager = 8 << 10;         ///< largest message that is sent without waiting for its receive

@@ -5,13 +5,13 @@
 #include "transport/net/control.hpp"
 
 namespace heddle::net {
-Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint32_t processes) noexcept {
+Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint32_t ranks) noexcept {
   FrameHead head;
   if (bytes < sizeof head) return Verdict::truncated;
   std::memcpy(&head, data, sizeof head);
   if (head.key != key) return Verdict::foreign;
   if (head.bytes > bytes) return Verdict::truncated;
-  if (head.version != frame_version || head.process >= processes || head.bytes < sizeof head || head.bytes % 8 || head.bytes != bytes)
+  if (head.version != frame_version || head.rank >= ranks || head.bytes < sizeof head || head.bytes % 8 || head.bytes != bytes)
     return Verdict::malformed;
   for (std::size_t at = sizeof head; at < bytes;) {
     if (bytes - at < record_head_bytes) return Verdict::malformed;

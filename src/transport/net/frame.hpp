@@ -15,7 +15,7 @@ namespace heddle::net {
 
 struct FrameHead {
   std::uint64_t key;       ///< the job's: what does not carry it is not ours
-  std::uint32_t process;   ///< the sender
+  std::uint32_t rank;      ///< the sender's: with the key, which stands for the job, its global name
   std::uint32_t sequence;  ///< counts the frames from this VCI to the receiving VCI, from 0
   std::uint32_t bytes;     ///< of the whole frame
   std::uint16_t vci;       ///< of the sender
@@ -41,9 +41,9 @@ enum class Verdict : std::uint8_t {
   malformed,  ///< with the key, but not what this version of the library sends
 };
 
-/// Checks everything that the handling of a frame relies on: lengths, kinds, the sender's number. Reads no byte beyond `bytes`.
+/// Checks everything that the handling of a frame relies on: lengths, kinds, the sender's rank. Reads no byte beyond `bytes`.
 /// `data` is aligned to eight bytes; the eight bytes before a record's head are inside the frame.
-Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint32_t processes) noexcept;
+Verdict check_frame(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint32_t ranks) noexcept;
 
 /// For messages to the user.
 const char* verdict_text(Verdict verdict) noexcept;

@@ -65,7 +65,7 @@ class HostWatch {
     if (!find_silent(static_cast<int>(allowed), rank, host)) {
       silent_ = 0;
     } else if (++silent_ == 2) {
-      await_the_launcher(common->self);
+      await_the_launcher(common->self.rank);
       sys::fatal("the host of rank %u (%s) has not answered for %lld s: it is down, or the network between is cut (HEDDLE_NET_TIMEOUT sets "
                  "the time; 0: wait for ever)", rank, host.c_str(), static_cast<long long>(allowed));
     }

@@ -70,14 +70,10 @@ void divide_contexts(unsigned& vcis) noexcept {
 
 }  // namespace
 
-bool detail::is_far(ProcessIndex process) noexcept {
-  return process != common.self && !(shm::enabled() && job->is_local(static_cast<int>(process)));
-}
-
-bool start(Host& host, const sys::Bootstrap& own_job, std::size_t overhead, unsigned& vcis, std::string& problem) {
+bool start(Host& host, const sys::Bootstrap& own_job, ProcessIndex self, std::size_t overhead, unsigned& vcis, std::string& problem) {
   job = &own_job;
-  common.self = static_cast<ProcessIndex>(job->rank);
-  common.processes = static_cast<std::uint32_t>(job->size);
+  common.self = processes.name_of(self);
+  common.ranks = static_cast<std::uint32_t>(job->size);
   const bool one_host = job->size == job->local_size;
   if (job->size == 1 || (one_host && shm::enabled())) return true;
   register_module(control());
@@ -153,6 +149,7 @@ void stop() noexcept {
 
 void close() noexcept {
   delete std::exchange(first_context, nullptr);
+  forget_addresses();
   if (common.factory) common.factory->close();
 }
 

@@ -14,10 +14,10 @@ struct Bootstrap;
 namespace heddle::net {
 
 /// Opens the network if the job needs it, and publishes this process's address; `meet` comes after a fence. False: `problem` is for the user.
-/// \param host, job valid until `close`
+/// \param host, job valid until `close`  \param self which the table of processes knows, and the other ranks of the job
 /// \param vcis that the process will have; made smaller when the network has no room for so many
 /// \param overhead bytes that a protocol adds to an eager message, at most
-bool start(Host& host, const sys::Bootstrap& job, std::size_t overhead, unsigned& vcis, std::string& problem);
+bool start(Host& host, const sys::Bootstrap& job, ProcessIndex self, std::size_t overhead, unsigned& vcis, std::string& problem);
 /// Whether `start` published an address, so that a fence is needed.
 bool needs_fence() noexcept;
 /// After the fence, if `needs_fence`, and after the VCIs exist. Starts the helper: VCIs have to be locked from now on.
@@ -31,12 +31,11 @@ void close() noexcept;
 
 namespace detail {
 [[gnu::visibility("hidden")]] extern bool active;
-bool is_far(ProcessIndex process) noexcept;
 }
 /// True when this process has a network open.
 inline bool active() noexcept { return detail::active; }
 /// True when messages to `process` go through the network.
-inline bool reaches(ProcessIndex process) noexcept { return detail::active && detail::is_far(process); }
+inline bool reaches(ProcessIndex process) noexcept { return processes.route(process) == Route::network; }
 
 /// An engine for the VCI `index`; ends the job when there is none to be had. One call at a time.
 std::unique_ptr<Engine> open_engine(unsigned index) noexcept;

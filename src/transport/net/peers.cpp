@@ -7,7 +7,6 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "sys/bootstrap/bootstrap.hpp"
@@ -33,8 +32,7 @@ struct Published {
 const sys::Bootstrap* job = nullptr;
 const Common* common = nullptr;
 std::uint64_t own_key = 0;
-std::unordered_map<ProcessIndex, ProcessAddress>* known = nullptr;  // guarded by known_mutex; never destroyed: who exits may still name a peer
-std::mutex known_mutex;
+std::mutex reading;  // one at a time puts addresses into the table of processes
 
 std::uint64_t hash(std::string_view text) noexcept {
   std::uint64_t value = 0xcbf29ce484222325;
@@ -49,15 +47,15 @@ std::string agreement() { return common->choice.agreement.substr(0, sizeof(Publi
 
 bool read_address(ProcessIndex process, ProcessAddress& out, std::uint64_t* key, std::string& problem) {
   std::optional<std::string> text;
-  if (!sys::bootstrap::get(static_cast<int>(process), "net", text, problem)) return false;
+  if (!sys::bootstrap::get(static_cast<int>(processes.name_of(process).rank), "net", text, problem)) return false;
   Published published;
   if (!text || text->size() <= sizeof published || (std::memcpy(&published, text->data(), sizeof published), published.version != address_version)) {
     problem = "rank " + std::to_string(process) + " has published no network address that this one could use: ";
-    problem += job->is_local(static_cast<int>(process)) && !shm::enabled() ? shm::disagreement_with(process) + ". If that is not it, they run different versions of the library"
+    problem += processes.is_neighbor(process) && !shm::enabled() ? shm::disagreement_with(process) + ". If that is not it, they run different versions of the library"
                                                     : "they run different versions of the library";
     return false;
   }
-  if (job->is_local(static_cast<int>(process)) && published.shares_memory != shm::enabled()) return problem = shm::disagreement_with(process), false;
+  if (processes.is_neighbor(process) && published.shares_memory != shm::enabled()) return problem = shm::disagreement_with(process), false;
   published.provider[sizeof published.provider - 1] = 0;
   if (agreement() != published.provider) {
     problem = "rank " + std::to_string(process) + " uses the network provider " + published.provider + ", this one " + agreement() +
@@ -80,7 +78,6 @@ bool read_address(ProcessIndex process, ProcessAddress& out, std::uint64_t* key,
 bool publish_address(const sys::Bootstrap& own_job, const Common& shared, unsigned vcis, std::string_view name, std::string& problem) {
   job = &own_job;
   common = &shared;
-  known = new std::unordered_map<ProcessIndex, ProcessAddress>;
   Published published{};
   published.version = address_version;
   published.shares_memory = shm::enabled();
@@ -102,21 +99,27 @@ bool agree_on_key(std::uint64_t& key, std::string& problem) {
   } else if (job->rank == 0) {
     key = own_key;
   } else {
-    ProcessAddress first;
-    if (!read_address(0, first, &key, problem)) return false;
-    known->emplace(0, std::move(first));
+    const ProcessIndex first = processes.find({common->self.job, 0});
+    auto* address = new ProcessAddress;
+    if (!read_address(first, *address, &key, problem)) return delete address, false;
+    processes.set(first, *address);
   }
   return true;
 }
 
 const ProcessAddress& address_of(ProcessIndex process) noexcept {
-  const std::lock_guard hold(known_mutex);
-  const auto found = known->find(process);
-  if (found != known->end()) return found->second;
-  ProcessAddress read;
+  if (const NetworkPeer* known = processes.network_peer(process)) return static_cast<const ProcessAddress&>(*known);
+  const std::lock_guard hold(reading);
+  if (const NetworkPeer* known = processes.network_peer(process)) return static_cast<const ProcessAddress&>(*known);
+  auto* read = new ProcessAddress;
   std::string problem;
-  if (!read_address(process, read, nullptr, problem)) sys::fatal("cannot reach rank %u: %s", process, problem.c_str());
-  return known->emplace(process, std::move(read)).first->second;  // elements of the map stay where they are
+  if (!read_address(process, *read, nullptr, problem)) sys::fatal("cannot reach rank %u: %s", process, problem.c_str());
+  processes.set(process, *read);
+  return *read;
+}
+
+void forget_addresses() noexcept {
+  processes.for_each_network_peer([](NetworkPeer& address) { delete static_cast<ProcessAddress*>(&address); });
 }
 
 }  // namespace heddle::net

@@ -22,5 +22,7 @@ bool agree_on_key(std::uint64_t& key, std::string& problem);
 /// What the process has published; asked of the launcher the first time, kept from then on. Ends the job when it does not fit this process.
 /// Thread-safe.
 const ProcessAddress& address_of(ProcessIndex process) noexcept;
+/// When nobody asks any more.
+void forget_addresses() noexcept;
 
 }  // namespace heddle::net

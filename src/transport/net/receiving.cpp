@@ -94,18 +94,19 @@ void Engine::arrived(Held& held, const wire::Event& event) noexcept {
     HEDDLE_NOTICE_ONCE("an incoming network message failed: %s", std::strerror(event.error));
     return;
   }
-  const Verdict verdict = check_frame(event.data, event.bytes, common_.key, common_.processes);
+  const Verdict verdict = check_frame(event.data, event.bytes, common_.key, common_.ranks);
   if (verdict != Verdict::good) return refuse(verdict, event.bytes);
   FrameHead head;
   std::memcpy(&head, event.data, sizeof head);
-  Connection* found = find(head.process, head.vci);
-  Connection& connection = found ? *found : new_connection(head.process, head.vci);
+  const ProcessIndex process = processes.find({common_.self.job, head.rank});
+  Connection* found = find(process, head.vci);
+  Connection& connection = found ? *found : new_connection(process, head.vci);
   if (head.sequence != connection.expected) {
     // Messages are matched in order, but some providers report a long one after the short one that follows it.
     const std::uint32_t ahead = head.sequence - connection.expected;
     if (ahead > most_early)
       sys::fatal("messages of rank %u were lost on the network (number %u came, %u was due): the connection to it broke meanwhile",
-                 head.process, head.sequence, connection.expected);
+                 head.rank, head.sequence, connection.expected);
     connection.early[head.sequence].assign(event.data, event.data + event.bytes);
     return;
   }

@@ -85,7 +85,7 @@ void Engine::close_frame(Held& held, Connection& connection) noexcept {
   Frame* frame = connection.open;
   if (!frame) return;
   connection.open = nullptr;
-  const FrameHead head{common_.key, common_.self, connection.next_sequence++, frame->bytes + static_cast<std::uint32_t>(padded(frame->body_bytes)),
+  const FrameHead head{common_.key, common_.self.rank, connection.next_sequence++, frame->bytes + static_cast<std::uint32_t>(padded(frame->body_bytes)),
                        static_cast<std::uint16_t>(index_), frame_version, 0};
   std::memcpy(frame->data, &head, sizeof head);
   if (connection.tail) connection.tail->next = frame; else connection.head = frame;

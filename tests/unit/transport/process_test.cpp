@@ -15,11 +15,11 @@ struct Table : ProcessTable {
 
 std::atomic<int> located{0};
 
-Place by_parity(std::uint32_t rank) noexcept {
+ProcessPlace by_parity(std::uint32_t rank) noexcept {
   located.fetch_add(1, std::memory_order_relaxed);
   return {rank == 0 ? Route::self : rank % 2 ? Route::network : Route::node, rank % 4 != 1};
 }
-Place far(std::uint32_t) noexcept { return {Route::network, false}; }
+ProcessPlace far(std::uint32_t) noexcept { return {Route::network, false}; }
 
 TEST(ProcessTable, indices_of_the_first_job_are_its_ranks) {
   Table table;

@@ -50,7 +50,7 @@ TEST_F(Frame, every_truncation_is_refused_without_reading_beyond_the_end) {
 TEST_F(Frame, a_sender_outside_the_job_is_refused) {
   auto frame = make_frame({{test::whole, 8}});
   const std::uint32_t outside = test::processes;
-  std::memcpy(frame.data() + offsetof(FrameHead, process), &outside, sizeof outside);
+  std::memcpy(frame.data() + offsetof(FrameHead, rank), &outside, sizeof outside);
   EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed);
 }
 

@@ -203,8 +203,9 @@ class Station final : public Host {
     common.address_of = address_of;
     common.wake_helper = []() noexcept { ++wakes; };
     common.key = 0x1234;
-    common.self = self;
-    common.processes = processes;
+    heddle::processes.add_job(1, 64, [](std::uint32_t) noexcept { return ProcessPlace{Route::network, false}; });
+    common.self = {1, self};
+    common.ranks = processes;
     common.frame_bytes = 1024;
     common.copy_limit = 512;
     common.eager = 4096;
