@@ -56,7 +56,7 @@ bool try_push_message(shm::Port& port, Request& send) noexcept {
   record->kind = sync ? PointToPoint::eager_sync : PointToPoint::eager;
   record->lane = lane_of(send);
   if (sync) {
-    const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.name};
     std::memcpy(record->payload, &to, sizeof to);
   }
   send.target().pack(0, record->payload + extra, send.capacity);
@@ -146,8 +146,15 @@ void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHe
   drain_backlog(guard);
 }
 
-void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
-  if (net::reaches(process)) return network::push(guard, process, lane, head, payload, bytes);
+ProcessIndex index_of(ProcessName name) noexcept {
+  const ProcessIndex process = processes.find(name);
+  if (process == ProcessTable::unknown) sys::fatal("a message names a process that this one does not know: rank %u of another job", name.rank);
+  return process;
+}
+
+void reply(VciGuard& guard, ProcessName to, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
+  const ProcessIndex process = index_of(to);
+  if (processes.route(process) == Route::network) return network::push(guard, process, lane, head, payload, bytes);
   push_or_queue(guard, peer_of(process), lane, head, payload, bytes);
 }
 

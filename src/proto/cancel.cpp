@@ -57,13 +57,13 @@ void cancel_in_vci(VciGuard& guard, Request& send) noexcept {
   }
   const Transfer* announced = proto::transfer_of(send);
   if (announced && announced->strategy != Strategy::undecided) return;  // the receiver has asked for the bytes
-  const bool network = net::reaches(to.process);
+  const bool network = route(to) == Route::network;
   shm::Peer* peer = network ? nullptr : &proto::peer_of(to.process);
   if (peer && proto::withdraw(guard, *peer, to.vci, send)) return proto::end_cancelled(guard, send);
   if (!announced && static_cast<SendMode>(send.mode) != SendMode::synchronous) return;  // it completes by itself as soon as its bytes have left
   send.special = true;
   send.asked = next_question();
-  const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.self, send.asked};
+  const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.name, send.asked, 0};
   const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, proto::PointToPoint::cancel, lane_of(send)};
   if (peer) return proto::push_cancel(guard, *peer, to.vci, head, what);
   if (proto::network::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
@@ -119,9 +119,9 @@ bool is_awaited() noexcept {
       for (match::Arrival* at = vci.matcher.first_arrival(); at && !awaited; at = at->all.next) {
         const auto& message = *static_cast<const Unexpected*>(at);
         if (message.form != Unexpected::Form::sync && message.form != Unexpected::Form::rendezvous) continue;
-        const ProcessIndex sender = message.awaited_by().process;
+        const ProcessIndex sender = index_of(message.awaited_by().process);
         if (sender == runtime.self) continue;
-        awaited = net::reaches(sender) ? !proto::network::is_finishing(vci, sender, message.lane) : may_ask(sender);
+        awaited = processes.route(sender) == Route::network ? !proto::network::is_finishing(vci, sender, message.lane) : may_ask(sender);
       }
     });
   });

@@ -57,7 +57,7 @@ void send_request(VciGuard& guard, net::Connection& connection, Request& send) n
   RendezvousRequest request{};
   request.sender = reinterpret_cast<RequestToken>(&send);
   request.bytes = send.capacity;
-  request.process = runtime.self;
+  request.process = runtime.name;
   // Small ones wait because there is no credit for more, many at a time: those are asked for, and sent, several in a frame.
   const Buffer buffer = send.target();
   const bool may_be_read = buffer.contiguous() && send.capacity > engine.common().copy_limit && engine.capabilities().reads;
@@ -72,7 +72,7 @@ void send_request(VciGuard& guard, net::Connection& connection, Request& send) n
 
 void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane) noexcept {
   net::Engine& engine = network_of(guard.vci());
-  net::Connection& connection = engine.connection_to(request.process, lane);
+  net::Connection& connection = engine.connection_to(index_of(request.process), lane);
   if (!receive.bytes) {
     engine.push(guard, connection, {0, 0, 0, PointToPoint::finished, 0}, &request.sender, sizeof request.sender);
     return complete(receive, guard);

@@ -17,7 +17,7 @@ struct EagerHead {
       : record{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::eager, lane_of(send)} {
     if (static_cast<SendMode>(send.mode) != SendMode::synchronous) return;
     record.kind = PointToPoint::eager_sync;
-    ack = {reinterpret_cast<RequestToken>(&send), runtime.self, 0};
+    ack = {reinterpret_cast<RequestToken>(&send), runtime.name};
     bytes = sizeof ack;
   }
 };

@@ -99,7 +99,7 @@ struct Unexpected : match::Arrival {
     Request* sender;              ///< of `local`: the send request in this process
   };
   /// The sender's request, who may still cancel it. \pre sync or rendezvous
-  [[nodiscard]] AckTo awaited_by() const noexcept { return form == Form::sync ? ack : AckTo{request.sender, request.process, 0}; }
+  [[nodiscard]] AckTo awaited_by() const noexcept { return form == Form::sync ? ack : AckTo{request.sender, request.process}; }
   [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
@@ -177,8 +177,10 @@ bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& se
 void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const Cancel& what) noexcept;
 
 /// Pushes a small record to `lane` of a process that reached us, by whatever leads there.
-void reply(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
+void reply(VciGuard& guard, ProcessName to, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
 
+/// The process that a record names. A name that is nobody's ends the job.
+ProcessIndex index_of(ProcessName name) noexcept;
 /// The attached peer, or ends the job: for replies to a process that reached us.
 shm::Peer& peer_of(ProcessIndex process) noexcept;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "transport/module.hpp"
+#include "transport/process.hpp"
 
 namespace heddle::proto {
 
@@ -33,14 +34,14 @@ using RequestToken = std::uint64_t;
 
 struct AckTo {
   RequestToken request;  ///< the sender's
-  std::uint32_t process;
-  std::uint32_t reserved;
+  ProcessName process;
 };
 
 struct Cancel {
   RequestToken request;  ///< the sender's
-  std::uint32_t process; ///< the sender
+  ProcessName process;   ///< the sender
   std::uint32_t number;  ///< of the question: a late answer must not cancel what the request is used for next
+  std::uint32_t reserved;
 };
 
 /// What the receiver of a large message needs to choose how its bytes move.
@@ -50,7 +51,7 @@ struct RendezvousRequest {
   std::uint64_t address;      ///< of the bytes in the sender's address space, or what a remote read names them by; 0: not one block
   std::uint64_t heap_offset;  ///< of the bytes in the sender's region when they lie in shared memory, else 0
   std::uint64_t key;          ///< for a remote read, if `readable`
-  std::uint32_t process;      ///< the sender
+  ProcessName process;        ///< the sender
   std::uint8_t readable;      ///< the network may read the bytes
   std::uint8_t claims;        ///< index + 1 of a SharedCopy of the sender's VCI, from which both ends claim pieces; 0: none
   std::uint16_t claims_vci;   ///< whose

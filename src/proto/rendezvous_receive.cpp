@@ -66,7 +66,7 @@ void copying_failed(const Transfer& t, std::uint64_t bytes) noexcept {
 
 void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane, int source, int tag) noexcept {
   set_received(receive, request.bytes, source, tag);
-  const ProcessIndex from = request.process;
+  const ProcessIndex from = index_of(request.process);
   if (processes.route(from) == Route::network) return network::begin_transfer(guard, receive, request, lane);
   Receiving& t = new_receiving(receive);
   t.peer = &peer_of(from);

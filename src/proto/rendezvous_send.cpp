@@ -80,7 +80,7 @@ void send_request(VciGuard& guard, Request& send) noexcept {
   RendezvousRequest request{};
   request.sender = reinterpret_cast<RequestToken>(&send);
   request.bytes = send.capacity;
-  request.process = runtime.self;
+  request.process = runtime.name;
   if (const Buffer buffer = send.target(); buffer.contiguous()) {
     t.from = buffer.data();
     request.address = reinterpret_cast<std::uint64_t>(t.from);

@@ -147,7 +147,7 @@ int launch(VciGuard& guard, Request& send) noexcept {
   if (send.to.process == runtime.self && &vci_of_lane(send.to.vci) == &guard.vci()) return launch_here(guard, send), MPI_SUCCESS;
   shm::Peer* peer = shm::find(send.to.process);
   if (!peer) {
-    if (net::reaches(send.to.process)) return proto::network::send(guard, send, send.to), MPI_SUCCESS;
+    if (route(send.to) == Route::network) return proto::network::send(guard, send, send.to), MPI_SUCCESS;
     std::string problem;
     peer = shm::attach(send.to.process, problem);
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
@@ -171,7 +171,7 @@ int launch(VciGuard& guard, Request& send) noexcept {
 /// What `push_now` has left. \pre the VCI of `path.from` is held
 inline Request* post(VciGuard& guard, const Send& message) noexcept {
   const bool posted = is_here(message.path) ? match_here(guard, message.buffer, message.key(), message.mode)
-                                            : net::reaches(message.path.to.process) && send_small(guard, message);
+                                            : route(message.path.to) == Route::network && send_small(guard, message);
   return posted ? &completed_send : launch_new(guard, message);
 }
 

@@ -34,8 +34,6 @@ namespace detail {
 }
 /// True when this process has a network open.
 inline bool active() noexcept { return detail::active; }
-/// True when messages to `process` go through the network.
-inline bool reaches(ProcessIndex process) noexcept { return processes.route(process) == Route::network; }
 
 /// An engine for the VCI `index`; ends the job when there is none to be had. One call at a time.
 std::unique_ptr<Engine> open_engine(unsigned index) noexcept;

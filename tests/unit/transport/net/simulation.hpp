@@ -224,7 +224,7 @@ class Station final : public Host {
   static std::string name_of(ProcessIndex process, unsigned vci) { return std::to_string(process) + "." + std::to_string(vci); }
   static const ProcessAddress& address_of(ProcessIndex process) noexcept {
     static std::map<ProcessIndex, ProcessAddress> known;
-    return known.try_emplace(process, ProcessAddress{4, name_of(process, 0)}).first->second;
+    return known.try_emplace(process, ProcessAddress{{}, 4, name_of(process, 0)}).first->second;
   }
 
   Engine& engine_of(unsigned lane) noexcept override { return *engines.at(lane); }
