@@ -80,8 +80,8 @@ Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) n
 
 /// \pre the home VCI is held; released at the end
 [[gnu::noinline]] Request* irecv_held(const void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
-  VciGuard guard = HandOver::take(home_vci(comm));
-  return receive<Space::user>(guard, {buffer, count, type}, source, tag, comm);
+  HandOver held(home_vci(comm));
+  return receive<Space::user>(held.guard(), {buffer, count, type}, source, tag, comm);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Request* detail::irecv(void* buffer, MPI_Count count, Datatype& type, int source
     match::PostedBin* bin = vci->matcher.posted_bin(pattern);
     if (!bin || vci->matcher.unexpected() || !vci->requests.stocked()) [[unlikely]]
       return irecv_held(buffer, count, type, source, tag, comm);
-    const VciGuard guard = HandOver::take(*vci);
+    const HandOver held(*vci);
     Request* r = vci->requests.allocate(vci);
     r->state.store(Request::active, std::memory_order_relaxed);
     r->type = Request::Type::recv;

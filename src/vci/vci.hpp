@@ -56,14 +56,11 @@ class Vci {
   bool stepping = false;               ///< inside `progress`; see leave_work
 };
 
-/// Holding a VCI. Functions that need it held take a VciGuard&, so that the compiler checks. `submit` and `try_submit` make one.
+/// Proof that a VCI is held. Functions that need it held take a VciGuard&, so that the compiler checks. `submit` and `try_submit` make one.
 class [[nodiscard]] VciGuard : public Held {
  public:
   VciGuard(const VciGuard&) = delete;
   VciGuard& operator=(const VciGuard&) = delete;
-  ~VciGuard() {
-    if (locked_) vci_->lock.unlock();
-  }
 
   /// What a module's handler is given, whom the transport calls.
   [[nodiscard]] static VciGuard& of(Held& held) noexcept { return static_cast<VciGuard&>(held); }
@@ -71,7 +68,7 @@ class [[nodiscard]] VciGuard : public Held {
   [[nodiscard]] Vci& vci() const noexcept { return *vci_; }
 
  private:
-  VciGuard(Vci& vci, bool locked) noexcept : vci_(&vci), locked_(locked) {}
+  explicit VciGuard(Vci& vci) noexcept : vci_(&vci) {}
   template <typename Step>
   friend decltype(auto) submit(Vci& vci, Step&& step) noexcept;
   template <typename Step>
@@ -79,36 +76,54 @@ class [[nodiscard]] VciGuard : public Held {
   friend class HandOver;
 
   Vci* vci_;
-  bool locked_;
 };
 
+namespace detail {
+/// Unlocks at the end of its life.
+struct Locked {
+  sync::Lock& lock;
+  ~Locked() { lock.unlock(); }
+};
+}  // namespace detail
+
 /// Executes `step(VciGuard&)` with the VCI held and returns what it returns: the way of every entry point into a VCI. A step is short, never
-/// blocks, and never submits to a VCI itself.
+/// blocks, and never submits to a VCI itself. It is compiled once for each mode, so that neither pays for the other.
 template <typename Step>
 [[gnu::always_inline]] inline decltype(auto) submit(Vci& vci, Step&& step) noexcept {
-  const bool locked = vci.mode == VciMode::locked;
-  if (locked) vci.lock.lock();
-  VciGuard guard(vci, locked);
+  VciGuard guard(vci);
+  if (vci.mode == VciMode::exclusive) return step(guard);
+  vci.lock.lock();
+  const detail::Locked locked{vci.lock};
   return step(guard);
 }
 
 /// The same where the VCI is free at once; false, and nothing done, where somebody else holds it.
 template <typename Step>
 [[gnu::always_inline]] inline bool try_submit(Vci& vci, Step&& step) noexcept {
-  const bool locked = vci.mode == VciMode::locked;
-  if (locked && !vci.lock.try_lock()) return false;
-  VciGuard guard(vci, locked);
-  step(guard);
-  return true;
+  VciGuard guard(vci);
+  if (vci.mode == VciMode::exclusive) return step(guard), true;
+  if (!vci.lock.try_lock()) return false;
+  const detail::Locked locked{vci.lock};
+  return step(guard), true;
 }
 
-/// Holding a VCI from one function to another, which it calls last: a guard in the first would have to be destroyed after that call, and its
+/// Holding a VCI from one function to another, which it calls last: what `submit` does at its end would come after that call, and its
 /// common path would save registers for it. Only the posting of a receive is short enough to gain by that (proto/receive.cpp).
 class HandOver {
  public:
-  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return vci.mode != VciMode::locked || vci.lock.try_lock(); }
-  /// The guard of whoever ends the step. \pre `try_hold(vci)` was true
-  [[nodiscard]] static VciGuard take(Vci& vci) noexcept { return VciGuard(vci, vci.mode == VciMode::locked); }
+  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return vci.mode == VciMode::exclusive || vci.lock.try_lock(); }
+  /// For whoever ends the step. \pre `try_hold(vci)` was true
+  explicit HandOver(Vci& vci) noexcept : guard_(vci), locked_(vci.mode == VciMode::locked) {}
+  HandOver(const HandOver&) = delete;
+  HandOver& operator=(const HandOver&) = delete;
+  ~HandOver() {
+    if (locked_) guard_.vci().lock.unlock();
+  }
+  [[nodiscard]] VciGuard& guard() noexcept { return guard_; }
+
+ private:
+  VciGuard guard_;
+  bool locked_;
 };
 
 /// Does a bounded amount of the VCI's outstanding work: arrived records, refused records, copies, continuations. True if there was any.

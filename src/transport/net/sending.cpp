@@ -157,7 +157,7 @@ bool Engine::flush(Held& held, Connection& connection) noexcept {
       mark_dirty(connection);
       return posted;
     }
-    if (code < 0 && !connection.peer_may_go) lost(connection, "sending", code);
+    if (code < 0 && !may_fail(connection, -code)) lost(connection, "sending", code);
     if (code < 0) {
       connection.gone = true;
       drop_frames(held, connection);
