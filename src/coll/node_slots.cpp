@@ -168,8 +168,8 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
       if (state_.members[r].slot->parts[sequence_ & 1].sequence.load(std::memory_order_seq_cst) != sequence_) return;
   }
   for (int r = 0; r < n; ++r)
-    if (shm::Peer* peer = state_.members[r].peer) peer->ring_doorbell(steps_.comm().address(r).vci % peer->vcis);
-    else if (r != steps_.rank()) wake_sleepers(vci_of_lane(steps_.comm().address(r).vci));  // another endpoint
+    if (shm::Peer* peer = state_.members[r].peer) peer->ring_doorbell(vci_at(number(steps_.comm().address(r).lane) % peer->vcis));
+    else if (r != steps_.rank()) wake_sleepers(vci_of_lane(steps_.comm().address(r).lane));  // another endpoint
 }
 
 void NodeExchange::await_all(MPI_Count bytes) noexcept {

@@ -58,7 +58,7 @@ CreationSpace::CreationSpace(Comm& parent) noexcept
   comm_.peer_count = parent.peer_count;
   comm_.outbox = parent.outbox | creation_space;
   comm_.inbox = parent.inbox | creation_space;
-  comm_.vci = parent.vci;
+  comm_.lane = parent.lane;
 }
 
 // 30 bits of the string's hash go into the context id, leaving those that choose the VCI zero, and 31 into the tag. The group's

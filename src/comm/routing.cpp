@@ -23,14 +23,14 @@ HEDDLE_PARAM_BOOL(show_vcis, "HEDDLE_SHOW_VCIS", 0, "print which VCI each commun
 
 constexpr std::uint64_t agreed_assertions = assert_no_any_tag | assert_no_any_source | assert_allow_overtaking;
 
-/// The lane that a hint names, or -1. Numbers beyond the lanes wrap around, as those beyond a process's VCIs do.
-int lane_hint(Info* info, const char* key) noexcept {
+/// The lane that a hint names, or no_lane. Numbers beyond the lanes wrap around, as those beyond a process's VCIs do.
+Lane lane_hint(Info* info, const char* key) noexcept {
   std::string value;
-  if (!info || !info->find(key, &value)) return -1;
+  if (!info || !info->find(key, &value)) return no_lane;
   char* end = nullptr;
   const long number = std::strtol(value.c_str(), &end, 10);
-  if (end == value.c_str() || *end || number < 0) return -1;
-  return static_cast<int>(number % 64);
+  if (end == value.c_str() || *end || number < 0) return no_lane;
+  return lane_at(static_cast<unsigned>(number % lanes));
 }
 
 /// The communicator's routing, made when it has none, to be completed by its maker. nullptr: no memory.
@@ -44,11 +44,11 @@ int out_of_memory() noexcept { return error(MPI_ERR_NO_MEM, "no memory for the V
 
 }  // namespace
 
-int wanted_lane(Info* info, const Comm* parent) noexcept {
-  int lane = lane_hint(info, "receiver_vci");
-  if (lane < 0) lane = lane_hint(info, "vci");
+Lane wanted_lane(Info* info, const Comm* parent) noexcept {
+  Lane lane = lane_hint(info, "receiver_vci");
+  if (lane == no_lane) lane = lane_hint(info, "vci");
   std::string inherit;
-  if (lane < 0 && parent && info && info->find("inherit_vci", &inherit) && inherit == "true") lane = parent->vci;
+  if (lane == no_lane && parent && info && info->find("inherit_vci", &inherit) && inherit == "true") lane = parent->lane;
   return lane;
 }
 
@@ -67,8 +67,8 @@ RoutingWish routing_wish(Info* info, const Comm* parent) noexcept {
   }
   RoutingWish wish;
   wish.refused = ~made & agreed_assertions;
-  const int lane = wanted_lane(info, parent);
-  if (lane >= 0) wish.lanes = std::uint64_t{1} << lane;
+  const Lane lane = wanted_lane(info, parent);
+  if (lane != no_lane) wish.lanes = std::uint64_t{1} << number(lane);
   else wish.undecided = 1;
   return wish;
 }
@@ -82,36 +82,36 @@ int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept {
   const std::uint64_t asserted = ~agreed.refused & agreed_assertions;
   const bool spread = (asserted & assert_no_any_tag) && (asserted & assert_no_any_source);
   const bool free_sender = asserted & assert_allow_overtaking;
-  const int sender = lane_hint(info, "sender_vci");
+  const Lane sender = lane_hint(info, "sender_vci");
   const bool same_lane = agreed.lanes && !needs_lanes(agreed);
-  if (!spread && !free_sender && sender < 0 && !same_lane) return MPI_SUCCESS;
+  if (!spread && !free_sender && sender == no_lane && !same_lane) return MPI_SUCCESS;
   Routing* routing = routing_of(comm);
   if (!routing) return out_of_memory();
   routing->spread = spread;
   routing->free_sender = free_sender;
-  routing->sender = static_cast<std::int16_t>(sender);
+  routing->sender = sender;
   if (same_lane) {
-    routing->lane = static_cast<std::int16_t>(std::countr_zero(agreed.lanes));
+    routing->lane = lane_at(static_cast<unsigned>(std::countr_zero(agreed.lanes)));
     routing->lanes.reset();
-    comm.vci = static_cast<std::uint16_t>(routing->lane);
+    comm.lane = routing->lane;
   }
   return MPI_SUCCESS;
 }
 
-int set_lanes(Comm& comm, std::unique_ptr<std::uint16_t[]> lanes) noexcept {
+int set_lanes(Comm& comm, std::unique_ptr<Lane[]> lanes) noexcept {
   Routing* routing = routing_of(comm);
   if (!routing) return out_of_memory();
-  comm.vci = lanes[static_cast<std::size_t>(comm.rank)];
-  const bool same = std::all_of(lanes.get(), lanes.get() + comm.size, [&](std::uint16_t lane) { return lane == comm.vci; });
-  routing->lane = same ? static_cast<std::int16_t>(comm.vci) : std::int16_t{-1};
+  comm.lane = lanes[static_cast<std::size_t>(comm.rank)];
+  const bool same = std::all_of(lanes.get(), lanes.get() + comm.size, [&](Lane lane) { return lane == comm.lane; });
+  routing->lane = same ? comm.lane : no_lane;
   if (same) lanes.reset();
   routing->lanes = std::move(lanes);
   return MPI_SUCCESS;
 }
 
-int gather_lanes(Comm& comm, int lane) noexcept {
-  const auto own = static_cast<std::uint16_t>(lane < 0 ? comm.vci : lane);
-  std::unique_ptr<std::uint16_t[]> all(new (std::nothrow) std::uint16_t[static_cast<std::size_t>(comm.size)]);
+int gather_lanes(Comm& comm, Lane lane) noexcept {
+  const Lane own = lane == no_lane ? comm.lane : lane;
+  std::unique_ptr<Lane[]> all(new (std::nothrow) Lane[static_cast<std::size_t>(comm.size)]);
   if (!all) return out_of_memory();
   if (const int code = coll::allgather(&own, sizeof own, coll::byte_type(), all.get(), sizeof own, coll::byte_type(), comm)) return code;
   return set_lanes(comm, std::move(all));
@@ -135,18 +135,18 @@ void show_routing(const Comm& comm) noexcept {
   if (!show_vcis.value() || comm.rank < 0) return;
   const char* why = "from its context id";
   if (comm.streams) why = streams_of(comm)->table->own[0] ? "that of its stream" : "from its context id (no stream)";
-  else if (comm.routing && comm.routing->lane_of(comm.rank) >= 0) why = "from the hints vci, receiver_vci or inherit_vci";
+  else if (comm.routing && comm.routing->lane_of(comm.rank) != no_lane) why = "from the hints vci, receiver_vci or inherit_vci";
   else if (comm.group->endpoints) why = "from its context id and its place among the endpoints of this process";
   const char* how = "";
   if (comm.routing && comm.routing->spread) how = "; messages spread from there by source and tag (no wildcards asserted)";
   const unsigned vcis = configured_vcis();
   char sender[64] = "";
-  if (comm.routing && comm.routing->sender >= 0)
-    std::snprintf(sender, sizeof sender, "; sends from VCI %u (sender_vci)", static_cast<unsigned>(comm.routing->sender) % vcis);
+  if (comm.routing && comm.routing->sender != no_lane)
+    std::snprintf(sender, sizeof sender, "; sends from VCI %u (sender_vci)", number(comm.routing->sender) % vcis);
   else if (comm.routing && comm.routing->free_sender)
     std::snprintf(sender, sizeof sender, "; each thread sends from a VCI of its own (overtaking allowed)");
   sys::notice("communicator %llx%s%s (rank %d of %d): VCI %u of %u, %s%s%s", static_cast<unsigned long long>(comm.context),
-              *comm.name ? " " : "", comm.name, comm.rank, comm.size, comm.vci % vcis, vcis, why, how, sender);
+              *comm.name ? " " : "", comm.name, comm.rank, comm.size, number(comm.lane) % vcis, vcis, why, how, sender);
 }
 
 }  // namespace heddle

@@ -37,13 +37,13 @@ int apply_routing(Comm& comm, const RoutingWish& agreed, Info* info) noexcept;
 int agree_routing(Comm& over, const RoutingWish& wish, RoutingWish& agreed) noexcept;
 int agree_routing_later(Comm& over, const RoutingWish& wish, RoutingWish& agreed, Request** request, coll::Finish finish) noexcept;
 /// Gives a communicator the lane of each of its ranks: kept as one number where all have the same. Error code.
-int set_lanes(Comm& comm, std::unique_ptr<std::uint16_t[]> lanes) noexcept;
-/// Where this member asks to receive, or -1.
-int wanted_lane(Info* info, const Comm* parent) noexcept;
+int set_lanes(Comm& comm, std::unique_ptr<Lane[]> lanes) noexcept;
+/// Where this member asks to receive, or no_lane.
+Lane wanted_lane(Info* info, const Comm* parent) noexcept;
 
 /// The lane of each rank, told by the ranks: the last step where not all members asked for the same lane. Collective over `comm`,
-/// blocking. `lane`: where this member wants to receive; < 0: where the context id says. Error code.
-int gather_lanes(Comm& comm, int lane) noexcept;
+/// blocking. `lane`: where this member wants to receive; no_lane: where the context id says. Error code.
+int gather_lanes(Comm& comm, Lane lane) noexcept;
 /// True when that step is needed.
 bool needs_lanes(const RoutingWish& agreed) noexcept;
 

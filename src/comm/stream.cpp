@@ -16,8 +16,6 @@
 namespace heddle {
 namespace {
 
-constexpr std::uint16_t no_lane = 0xffff;
-
 std::mutex lanes_mutex;
 int streams_on[64] = {};  ///< by VCI; guarded by lanes_mutex
 
@@ -32,7 +30,7 @@ void release_stream(Stream* stream) noexcept {
   if (!stream->release()) return;
   {
     const std::lock_guard lock(lanes_mutex);
-    --streams_on[stream->lane];
+    --streams_on[number(stream->lane)];
   }
   pool<Stream>().destroy(stream);
 }
@@ -48,11 +46,11 @@ ContextId context_of_place(const StreamTable& table, ContextId context, int plac
 /// Makes messages on `comm` go to the streams that the ranks have at place `place`; without one, to where the table's context says: the
 /// same for a communicator, its duplicates and their pairs.
 int route_to_place(Comm& comm, const StreamTable& table, int place) noexcept {
-  std::unique_ptr<std::uint16_t[]> lanes(new (std::nothrow) std::uint16_t[std::size_t(comm.size)]);
+  std::unique_ptr<Lane[]> lanes(new (std::nothrow) Lane[std::size_t(comm.size)]);
   if (!lanes) return out_of_memory();
   for (int r = 0; r < comm.size; ++r) {
-    const std::uint16_t given = table.lanes[std::size_t(r) * std::size_t(table.most) + std::size_t(place)];
-    lanes[r] = given != no_lane ? given : comm.group->address(r, context_of_place(table, table.context, place)).vci;
+    const Lane given = table.lanes[std::size_t(r) * std::size_t(table.most) + std::size_t(place)];
+    lanes[r] = given != no_lane ? given : comm.group->address(r, context_of_place(table, table.context, place)).lane;
   }
   return set_lanes(comm, std::move(lanes));
 }
@@ -77,7 +75,7 @@ Comm* make_pair(Comm& comm, int here, int there) noexcept {
   Comm* pair = make_comm(context_of_place(table, comm.context, there), retain_group(comm.group), comm.rank);
   if (!pair) return nullptr;
   if (route_to_place(*pair, table, there)) return release_comm(pair), nullptr;
-  if (const Stream* stream = table.own[std::size_t(here)]) pair->vci = stream->lane;
+  if (const Stream* stream = table.own[std::size_t(here)]) pair->lane = stream->lane;
   pair->stands_for = &comm;
   return pair;
 }
@@ -94,7 +92,7 @@ Stream* create_stream() noexcept {
   for (int i = vcis - 2; i >= 0; --i)
     if (streams_on[i] < streams_on[best]) best = i;
   ++streams_on[best];
-  stream->lane = static_cast<std::uint16_t>(best);
+  stream->lane = lane_to(vci_at(static_cast<unsigned>(best)));
   return stream;
 }
 
@@ -138,11 +136,11 @@ int create_stream_comm(Comm& parent, int count, Stream* const* streams, Comm** o
   for (int r = 0; r < parent.size; ++r)
     if (table->counts[std::size_t(r)] > table->most) table->most = table->counts[std::size_t(r)];
   const auto most = std::size_t(table->most);
-  const std::unique_ptr<std::uint16_t[]> own(new (std::nothrow) std::uint16_t[most]);
-  table->lanes.reset(new (std::nothrow) std::uint16_t[n * most]);
+  const std::unique_ptr<Lane[]> own(new (std::nothrow) Lane[most]);
+  table->lanes.reset(new (std::nothrow) Lane[n * most]);
   if (!own || !table->lanes) return out_of_memory();
   for (std::size_t i = 0; i < most; ++i) own[i] = i < std::size_t(count) && streams[i] ? streams[i]->lane : no_lane;
-  const MPI_Count size = static_cast<MPI_Count>(most * sizeof(std::uint16_t));
+  const MPI_Count size = static_cast<MPI_Count>(most * sizeof(Lane));
   if (const int code = coll::allgather(own.get(), size, bytes, table->lanes.get(), size, bytes, parent)) return code;
   table->step = parent.width();
   ContextId id = parent.rank == 0 ? new_context_id(table->width()) : 0;

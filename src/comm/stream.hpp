@@ -15,7 +15,7 @@ namespace heddle {
 struct Stream : Object {
   static constexpr Kind object_kind = Kind::stream;
 
-  std::uint16_t lane = 0;
+  Lane lane{};
   std::atomic<int> attached{0};                  ///< communicators that have it
   std::atomic<std::uint32_t> user{0};            ///< the kernel's number of the thread inside a call; 0: none
   std::atomic<const char*> doing{nullptr};       ///< which call that is: for others' errors
@@ -39,7 +39,7 @@ struct StreamTable {
   int most = 1;                                  ///< of any rank
   std::unique_ptr<Stream*[]> own;                ///< by place, references; nullptr: none
   std::unique_ptr<int[]> counts;                 ///< by rank
-  std::unique_ptr<std::uint16_t[]> lanes;        ///< by rank, then by place: `most` for each
+  std::unique_ptr<Lane[]> lanes;        ///< by rank, then by place: `most` for each
   std::uint32_t step = 1;                        ///< message spaces of each place
   ContextId context = 0;                         ///< of the first communicator that has it: where ranks without a stream receive follows from it
 

@@ -90,8 +90,8 @@ void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept
     // Not `address`: that of an intercommunicator is about the remote group.
     const Address own = comm.group->address(comm.rank, comm.inbox);
     comm.inbox += 2 * std::uint64_t{own.index};
-    const int lane = comm.routing ? comm.routing->lane_of(comm.rank) : -1;
-    comm.vci = lane >= 0 ? static_cast<std::uint16_t>(lane) : own.vci;
+    const Lane chosen = comm.routing ? comm.routing->lane_of(comm.rank) : no_lane;
+    comm.lane = chosen != no_lane ? chosen : own.lane;
   }
   if (comm.local_comm) set_context(*comm.local_comm, own_side | local_side_space);
 }

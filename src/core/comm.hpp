@@ -57,7 +57,7 @@ struct Comm : Object {
   bool low = false;            ///< intercommunicators: this side comes first wherever the two sides need an order
   bool of_threads = false;     ///< a rank of a thread communicator, or made of one (MPIX_Comm_test_threadcomm)
   bool predefined = false;     ///< WORLD or SELF: not reference counted
-  std::uint16_t vci = 0;       ///< home lane of this endpoint in this process
+  Lane lane{};                 ///< home lane of this endpoint in this process
   bool plain = true;           ///< no endpoints, no routing: one member in a process, and the same lane everywhere
   const Routing* routing = nullptr;  ///< owned; nullptr: the lanes follow from the context id
   const Group* peers = nullptr;   ///< whom ranks in messages name: the group, or the remote one; an alias
@@ -99,18 +99,18 @@ struct Comm : Object {
   /// The same for a user's message with this tag.
   [[nodiscard]] Address route(int dest, int tag) const noexcept {
     Address to = address(dest);
-    if (routing && routing->spread) to.vci = static_cast<std::uint16_t>((to.vci + Routing::distance(rank, tag)) % 64);
+    if (routing && routing->spread) to.lane = lane_at(number(to.lane) + Routing::distance(rank, tag));
     return to;
   }
   /// The lane in which this endpoint receives a user's messages with this source and tag, and the one from which it sends.
-  [[nodiscard]] unsigned receive_lane(int source, int tag) const noexcept {
-    return routing && routing->spread ? (vci + Routing::distance(source, tag)) % 64 : vci;
+  [[nodiscard]] Lane receive_lane(int source, int tag) const noexcept {
+    return routing && routing->spread ? lane_at(number(lane) + Routing::distance(source, tag)) : lane;
   }
-  [[nodiscard]] unsigned send_lane(int tag) const noexcept {
-    if (!routing) return vci;
+  [[nodiscard]] Lane send_lane(int tag) const noexcept {
+    if (!routing) return lane;
     if (routing->free_sender) return lane_of_thread();
-    if (routing->sender >= 0) return static_cast<unsigned>(routing->sender);
-    return routing->spread ? (vci + Routing::distance(rank, tag)) % 64 : vci;
+    if (routing->sender != no_lane) return routing->sender;
+    return routing->spread ? lane_at(number(lane) + Routing::distance(rank, tag)) : lane;
   }
   /// The context in which `rank` receives this endpoint's messages. \pre as of `address`
   [[nodiscard]] ContextId context_to(int rank) const noexcept {
@@ -169,7 +169,7 @@ int compare_comms(const Comm& a, const Comm& b) noexcept;
 inline Address Comm::address(int r) const noexcept {
   Address to = peers->address(r, outbox);
   if (routing) [[unlikely]] {
-    if (const int lane = routing->lane_of(r); lane >= 0) to.vci = static_cast<std::uint16_t>(lane);
+    if (const Lane chosen = routing->lane_of(r); chosen != no_lane) to.lane = chosen;
   }
   return to;
 }

@@ -70,9 +70,7 @@ struct HandleTraits<Group> {
 
 /// The lane that a context id maps to: communicators made one after another get different ones. Each process spreads the
 /// lanes over the VCIs it has (`lane % vcis`), so both ends agree without asking and may have different numbers of VCIs.
-inline std::uint16_t lane_of_context(std::uint64_t context) noexcept {
-  return static_cast<std::uint16_t>((context >> 1) % 64);
-}
+inline Lane lane_of_context(std::uint64_t context) noexcept { return lane_at(static_cast<unsigned>((context >> 1) % lanes)); }
 
 inline Address Group::address(int r, std::uint64_t context) const noexcept {
   const ProcessIndex p = process(r);

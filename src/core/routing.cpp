@@ -4,9 +4,9 @@
 
 namespace heddle {
 
-unsigned lane_of_thread() noexcept {
+Lane lane_of_thread() noexcept {
   static std::atomic<unsigned> next{0};
-  static thread_local const unsigned lane = next.fetch_add(1, std::memory_order_relaxed) % 64;
+  static thread_local const Lane lane = lane_at(next.fetch_add(1, std::memory_order_relaxed));
   return lane;
 }
 

@@ -103,7 +103,7 @@ int start_pair(const Leg& out, const Leg& in, Comm& comm, Bytes copy, MPI_Reques
     part->pair = pair;
     part->run = [](Continuation& self, Request& done, VciGuard& guard) { part_done(*static_cast<Pair::Part&>(self).pair, done, guard); };
   }
-  submit(vci_of_lane(in.peer < 0 ? comm.vci : comm.receive_lane(in.peer, in.tag)), [&](VciGuard& guard) {
+  submit(vci_of_lane(in.peer < 0 ? comm.lane : comm.receive_lane(in.peer, in.tag)), [&](VciGuard& guard) {
     pair->parent = new_request(guard.vci(), Request::Type::collective, &comm);
     *request = to_handle(pair->parent);
     Request* receiving = irecv(guard, in.buffer, in.peer, in.tag, comm, Space::user);

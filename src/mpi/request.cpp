@@ -460,7 +460,7 @@ int Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_func
                    MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request) {
   auto* state = new (std::nothrow) Generalized{query_fn, free_fn, cancel_fn, extra_state};
   if (!state) return error(MPI_ERR_NO_MEM, "no memory for a generalized request");
-  submit(vci_of_lane(0), [&](VciGuard& guard) {
+  submit(vci_of_lane(Lane{}), [&](VciGuard& guard) {
     Request* r = new_request(guard.vci(), Request::Type::generalized, nullptr);
     r->ops = &generalized_ops;
     r->special = true;

@@ -103,7 +103,7 @@ bool is_waiting(Vci& vci, shm::Port& port) noexcept {
 
 }  // namespace
 
-void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const void* payload,
+void push_or_queue(VciGuard& guard, shm::Peer& peer, Lane lane, const RecordHead& head, const void* payload,
                    std::uint32_t bytes) noexcept {
   shm::Port& port = port_of(peer, lane);
   if (!is_waiting(guard.vci(), port) && try_push(port, head, payload, bytes)) return peer.ring_doorbell(port.vci);
@@ -112,7 +112,7 @@ void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const Record
   append(guard.vci(), peer, port, item);
 }
 
-void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept {
+void push_or_queue_message(VciGuard& guard, shm::Peer& peer, Lane lane, Request& send) noexcept {
   shm::Port& port = port_of(peer, lane);
   if (!is_waiting(guard.vci(), port) && try_push_message(port, send)) {
     peer.ring_doorbell(port.vci);
@@ -121,7 +121,7 @@ void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Requ
   append(guard.vci(), peer, port, {{}, &send, 0, {}, nullptr});
 }
 
-bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& send) noexcept {
+bool withdraw(VciGuard& guard, shm::Peer& peer, Lane lane, const Request& send) noexcept {
   Vci& vci = guard.vci();
   shm::Port& port = port_of(peer, lane);
   if (!is_waiting(vci, port)) return false;
@@ -139,7 +139,7 @@ bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& se
   return true;
 }
 
-void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const Cancel& what) noexcept {
+void push_cancel(VciGuard& guard, shm::Peer& peer, Lane lane, const RecordHead& head, const Cancel& what) noexcept {
   Outgoing item{head, nullptr, sizeof what, {}, nullptr};
   std::memcpy(item.payload, &what, sizeof what);
   append(guard.vci(), peer, port_of(peer, lane), item);
@@ -152,7 +152,7 @@ ProcessIndex index_of(ProcessName name) noexcept {
   return process;
 }
 
-void reply(VciGuard& guard, ProcessName to, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
+void reply(VciGuard& guard, ProcessName to, Lane lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
   const ProcessIndex process = index_of(to);
   if (processes.route(process) == Route::network) return network::push(guard, process, lane, head, payload, bytes);
   push_or_queue(guard, peer_of(process), lane, head, payload, bytes);

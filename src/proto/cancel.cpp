@@ -49,7 +49,7 @@ void cancel_in_vci(VciGuard& guard, Request& send) noexcept {
   if (send.is_done() || send.asked) return;
   Vci& vci = guard.vci();
   const Address to = send.to;
-  if (to.process == runtime.self && &vci_of_lane(to.vci) == &vci) {
+  if (to.process == runtime.self && &vci_of_lane(to.lane) == &vci) {
     // Not there: a matched probe has it, and its receive completes the send.
     if (discard(vci, send.pattern, [&](const Unexpected& m) { return m.form == Unexpected::Form::local && m.sender == &send; }))
       proto::end_cancelled(guard, send);
@@ -59,15 +59,15 @@ void cancel_in_vci(VciGuard& guard, Request& send) noexcept {
   if (announced && announced->strategy != Strategy::undecided) return;  // the receiver has asked for the bytes
   const bool network = route(to) == Route::network;
   shm::Peer* peer = network ? nullptr : &proto::peer_of(to.process);
-  if (peer && proto::withdraw(guard, *peer, to.vci, send)) return proto::end_cancelled(guard, send);
+  if (peer && proto::withdraw(guard, *peer, to.lane, send)) return proto::end_cancelled(guard, send);
   if (!announced && static_cast<SendMode>(send.mode) != SendMode::synchronous) return;  // it completes by itself as soon as its bytes have left
   send.special = true;
   send.asked = next_question();
   const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.name, send.asked, 0};
   const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, proto::PointToPoint::cancel, lane_of(send)};
-  if (peer) return proto::push_cancel(guard, *peer, to.vci, head, what);
-  if (proto::network::has_left(vci, to.process, to.vci)) return proto::end_cancelled(guard, send);
-  proto::network::push(guard, to.process, to.vci, head, &what, sizeof what);
+  if (peer) return proto::push_cancel(guard, *peer, to.lane, head, what);
+  if (proto::network::has_left(vci, to.process, to.lane)) return proto::end_cancelled(guard, send);
+  proto::network::push(guard, to.process, to.lane, head, &what, sizeof what);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void handle_cancel(VciGuard& guard, const Record& record) noexcept {
     const AckTo sender = m.awaited_by();
     return sender.request == what.request && sender.process == what.process;
   });
-  if (was_kept) reply(guard, what.process, record.lane, {0, 0, 0, PointToPoint::cancelled, 0}, &what, sizeof what);
+  if (was_kept) reply(guard, what.process, record.lane, {0, 0, 0, PointToPoint::cancelled}, &what, sizeof what);
 }
 
 void handle_cancelled(VciGuard& guard, const Cancel& what) noexcept {

@@ -54,7 +54,7 @@ void handle_message(VciGuard& guard, const Record& record) noexcept {
   if (record.kind == PointToPoint::request)
     return begin_transfer(guard, *receive, read<RendezvousRequest>(record), record.lane, record.source, record.tag);
   const auto to = read<AckTo>(record);
-  reply(guard, to.process, record.lane, {0, 0, 0, PointToPoint::ack, 0}, &to.request, sizeof to.request);
+  reply(guard, to.process, record.lane, {0, 0, 0, PointToPoint::ack}, &to.request, sizeof to.request);
   deliver(guard, *receive, record.payload + sizeof to, record.bytes - sizeof to, record.source, record.tag);
 }
 

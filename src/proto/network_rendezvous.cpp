@@ -26,7 +26,7 @@ void attach(Transfer& t, net::Connection& connection) noexcept {
 void fetched(net::Completion& self, Held& held, int) noexcept {
   auto& move = static_cast<Move&>(self);
   auto& t = static_cast<Receiving&>(*move.transfer);
-  move.connection->engine->push(held, *move.connection, {0, 0, 0, PointToPoint::finished, 0}, &t.sender, sizeof t.sender);
+  move.connection->engine->push(held, *move.connection, {0, 0, 0, PointToPoint::finished}, &t.sender, sizeof t.sender);
   finish_transfer(VciGuard::of(held), t);
 }
 
@@ -70,11 +70,11 @@ void send_request(VciGuard& guard, net::Connection& connection, Request& send) n
   engine.push(guard, connection, head, &request, sizeof request);
 }
 
-void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane) noexcept {
+void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, Lane lane) noexcept {
   net::Engine& engine = network_of(guard.vci());
   net::Connection& connection = engine.connection_to(index_of(request.process), lane);
   if (!receive.bytes) {
-    engine.push(guard, connection, {0, 0, 0, PointToPoint::finished, 0}, &request.sender, sizeof request.sender);
+    engine.push(guard, connection, {0, 0, 0, PointToPoint::finished}, &request.sender, sizeof request.sender);
     return complete(receive, guard);
   }
   Receiving& t = new_receiving(receive);
@@ -83,8 +83,8 @@ void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& 
   t.lane = lane;
   if (begin_read(guard, t, request)) return;
   t.strategy = Strategy::stream;
-  const DataRequest wanted{t.sender, reinterpret_cast<RequestToken>(&receive), t.bytes, lane_of(receive), 0};
-  engine.push(guard, connection, {0, 0, 0, PointToPoint::data_request, 0}, &wanted, sizeof wanted);
+  const DataRequest wanted{t.sender, reinterpret_cast<RequestToken>(&receive), t.bytes, lane_of(receive), {}};
+  engine.push(guard, connection, {0, 0, 0, PointToPoint::data_request}, &wanted, sizeof wanted);
 }
 
 bool stream_step(VciGuard& guard, Sending& t) noexcept {
@@ -94,7 +94,7 @@ bool stream_step(VciGuard& guard, Sending& t) noexcept {
   bool moved = false;
   while (t.sent < t.bytes && !engine.is_congested(connection)) {
     const std::uint64_t n = t.bytes - t.sent < room ? t.bytes - t.sent : room;
-    std::byte* to = engine.append(guard, connection, {0, 0, 0, PointToPoint::data, 0}, n + sizeof(StreamData));
+    std::byte* to = engine.append(guard, connection, {0, 0, 0, PointToPoint::data}, n + sizeof(StreamData));
     const StreamData head{t.receiver};
     std::memcpy(to, &head, sizeof head);
     t.request->target().pack(t.sent, to + sizeof head, n);

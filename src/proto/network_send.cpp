@@ -53,28 +53,28 @@ void send_uncopied(VciGuard& guard, net::Engine& engine, net::Connection& connec
 
 bool try_send(VciGuard& guard, Address to, const RecordHead& head, const std::byte* bytes, std::size_t n) noexcept {
   net::Engine& engine = network_of(guard.vci());
-  return engine.try_send(guard, engine.connection_to(to.process, to.vci), head, bytes, n);
+  return engine.try_send(guard, engine.connection_to(to.process, to.lane), head, bytes, n);
 }
 
 void send(VciGuard& guard, Request& send, Address to) noexcept {
   net::Engine& engine = network_of(guard.vci());
-  net::Connection& connection = engine.connection_to(to.process, to.vci);
+  net::Connection& connection = engine.connection_to(to.process, to.lane);
   const bool eager = send.capacity <= engine.common().eager && engine.has_credit(connection);
   if (eager && send.capacity <= engine.common().copy_limit) return send_copy(guard, engine, connection, send);
   if (eager && send.datatype->contiguous && engine.capabilities().sends_parts) return send_uncopied(guard, engine, connection, send);
   send_request(guard, connection, send);
 }
 
-void push(VciGuard& guard, ProcessIndex process, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
+void push(VciGuard& guard, ProcessIndex process, Lane lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
   net::Engine& engine = network_of(guard.vci());
   engine.push(guard, engine.connection_to(process, lane), head, payload, bytes);
 }
 
-bool has_left(Vci& vci, ProcessIndex process, unsigned lane) noexcept { return network_of(vci).has_left(process, lane); }
+bool has_left(Vci& vci, ProcessIndex process, Lane lane) noexcept { return network_of(vci).has_left(process, lane); }
 
-bool is_finishing(Vci& vci, ProcessIndex process, unsigned index) noexcept {
+bool is_finishing(Vci& vci, ProcessIndex process, Lane lane) noexcept {
   const net::Engine* engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
-  return !engine || engine->is_finishing(process, index);
+  return !engine || engine->is_finishing(process, vci_of(lane));
 }
 
 }  // namespace heddle::proto::network

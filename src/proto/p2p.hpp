@@ -79,6 +79,6 @@ int recv(const Buffer& buffer, int source, int tag, Comm& comm, Space space, MPI
 int sendrecv(const Leg& out, const Leg& in, Comm& comm, Space space, MPI_Status* status = MPI_STATUS_IGNORE) noexcept;
 
 /// The VCI behind which a communicator's collectives, and by default its messages, are.
-inline Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.vci); }
+inline Vci& home_vci(const Comm& comm) noexcept { return vci_of_lane(comm.lane); }
 
 }  // namespace heddle

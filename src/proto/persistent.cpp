@@ -34,7 +34,7 @@ void make_persistent(Request& request, Comm& comm) noexcept {
 }  // namespace
 
 Request* new_persistent_send(const Leg& leg, Comm& comm, SendMode mode) noexcept {
-  const proto::Path path = leg.peer == MPI_PROC_NULL ? proto::Path{{}, 0, comm.vci} : proto::resolve(comm, leg.peer, leg.tag, Space::user);
+  const proto::Path path = leg.peer == MPI_PROC_NULL ? proto::Path{{}, 0, comm.lane} : proto::resolve(comm, leg.peer, leg.tag, Space::user);
   return submit(vci_of_lane(path.from), [&](VciGuard& guard) {
     Request* request = new_request(guard.vci(), Request::Type::persistent_send, &comm);
     proto::fill_send(*request, leg.buffer, leg.peer, {path.context, comm.rank, leg.tag}, path.to, mode);

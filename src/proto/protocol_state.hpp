@@ -56,7 +56,7 @@ inline std::uint64_t own_context(const Comm& comm, Space space) noexcept {
 struct Path {
   Address to;
   ContextId context;
-  unsigned from;
+  Lane from;
 };
 
 /// The path with endpoints, or with lanes that hints or streams chose.
@@ -64,7 +64,7 @@ Path resolve_routed(const Comm& comm, int dest, int tag, Space space) noexcept;
 /// The path of a message: looked up here and nowhere else. \pre 0 <= dest < comm.peer_size()
 inline Path resolve(const Comm& comm, int dest, int tag, Space space) noexcept {
   if (!comm.plain) [[unlikely]] return resolve_routed(comm, dest, tag, space);
-  return {{comm.peers->process(dest), comm.vci, 0}, comm.outbox | static_cast<ContextId>(space), comm.vci};
+  return {{comm.peers->process(dest), comm.lane, 0}, comm.outbox | static_cast<ContextId>(space), comm.lane};
 }
 
 /// Puts the message into a request. The datatype is referenced: it may be freed while the operation runs.
@@ -90,7 +90,7 @@ inline void fill_send(Request& r, const Buffer& buffer, int dest, match::Pattern
 struct Unexpected : match::Arrival {
   enum class Form : std::uint8_t { eager, sync, rendezvous, local };
   Form form = Form::eager;
-  std::uint16_t lane = 0;         ///< of the sender, for replies
+  Lane lane{};                    ///< of the sender, for replies
   std::uint64_t bytes = 0;        ///< of the whole message
   std::size_t room = 0;           ///< bytes that this message takes, node and payload
   union {
@@ -166,25 +166,25 @@ void end_cancelled(VciGuard& guard, Request& send) noexcept;
 bool is_awaited() noexcept;
 
 /// Pushes a record with a small payload to `lane` of `peer`; queues it in order behind what the ring refused before.
-void push_or_queue(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const void* payload,
+void push_or_queue(VciGuard& guard, shm::Peer& peer, Lane lane, const RecordHead& head, const void* payload,
                    std::uint32_t bytes) noexcept;
 /// The same for a whole message of `send`, packed from its buffer. Completes it at once, or when the ring takes it.
-void push_or_queue_message(VciGuard& guard, shm::Peer& peer, unsigned lane, Request& send) noexcept;
+void push_or_queue_message(VciGuard& guard, shm::Peer& peer, Lane lane, Request& send) noexcept;
 
 /// Takes back a send of the held VCI that the ring of `lane` refused so far. False: nothing of it is here.
-bool withdraw(VciGuard& guard, shm::Peer& peer, unsigned lane, const Request& send) noexcept;
+bool withdraw(VciGuard& guard, shm::Peer& peer, Lane lane, const Request& send) noexcept;
 /// Asks a process of the node whether a send can be cancelled, behind what it was sent. Decides that here if it has left.
-void push_cancel(VciGuard& guard, shm::Peer& peer, unsigned lane, const RecordHead& head, const Cancel& what) noexcept;
+void push_cancel(VciGuard& guard, shm::Peer& peer, Lane lane, const RecordHead& head, const Cancel& what) noexcept;
 
 /// Pushes a small record to `lane` of a process that reached us, by whatever leads there.
-void reply(VciGuard& guard, ProcessName to, unsigned lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
+void reply(VciGuard& guard, ProcessName to, Lane lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept;
 
 /// The process that a record names. A name that is nobody's ends the job.
 ProcessIndex index_of(ProcessName name) noexcept;
 /// The attached peer, or ends the job: for replies to a process that reached us.
 shm::Peer& peer_of(ProcessIndex process) noexcept;
 
-inline shm::Port& port_of(shm::Peer& peer, unsigned lane) noexcept {
+inline shm::Port& port_of(shm::Peer& peer, Lane lane) noexcept {
   shm::Port* port = peer.port(lane);
   return port ? *port : *peer.open_port(lane);
 }

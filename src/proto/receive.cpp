@@ -63,7 +63,7 @@ proto::CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NUL
 /// Where messages spread by source and tag, a receive must name both.
 Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) noexcept {
   const int refused = refuse_wildcards(comm, source, tag);
-  return submit(vci_of_lane(refused ? comm.vci : comm.receive_lane(source, tag)), [&](VciGuard& guard) {
+  return submit(vci_of_lane(refused ? comm.lane : comm.receive_lane(source, tag)), [&](VciGuard& guard) {
     if (!refused) return receive<Space::user>(guard, buffer, source, tag, comm);
     Request* failed = new_request(guard.vci(), Request::Type::recv, &comm);
     failed->fail(refused);
@@ -88,7 +88,7 @@ Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) n
 
 // The common receive is posted here without a call, so that no register has to be saved: where one is needed, all is done there.
 Request* detail::irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
-  Vci* vci = detail::lane_table[comm.vci].load(std::memory_order_acquire);  // pairs with open_lane
+  Vci* vci = detail::lane_table[number(comm.lane)].load(std::memory_order_acquire);  // pairs with open_lane
   if (source != MPI_PROC_NULL && (!comm.routing || !comm.routing->spread) && type.builtin && vci && HandOver::try_hold(*vci)) [[likely]] {
     const match::Pattern pattern{proto::own_context(comm, Space::user), source, tag};
     match::PostedBin* bin = vci->matcher.posted_bin(pattern);

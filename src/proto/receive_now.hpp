@@ -57,9 +57,9 @@ inline void expect_answer(Vci& vci, const Comm& comm) noexcept {
   const int source = reinterpret_cast<const Record*>(line)->source;
   // A record of another communicator only costs a line.
   if (static_cast<unsigned>(source) >= static_cast<unsigned>(comm.peer_size())) return;
-  const Address to = comm.plain ? Address{comm.peers->process(source), comm.vci, 0} : comm.address(source);
+  const Address to = comm.plain ? Address{comm.peers->process(source), comm.lane, 0} : comm.address(source);
   const shm::Peer* peer = shm::find(to.process);
-  const shm::Port* port = peer ? peer->port(to.vci) : nullptr;
+  const shm::Port* port = peer ? peer->port(to.lane) : nullptr;
   if (port) port->ring.expect();
 }
 
@@ -68,7 +68,7 @@ inline bool may_come_from_here(const Vci& vci, const Comm& comm, int source) noe
   if (!runtime.threads.load(std::memory_order_relaxed)) return false;
   if (source == MPI_ANY_SOURCE) return true;
   const Address from = comm.address(source);
-  return from.process == runtime.self && &vci_of_lane(from.vci) == &vci;
+  return from.process == runtime.self && &vci_of_lane(from.lane) == &vci;
 }
 
 /// MPI_Recv: returns the error code. A message that is here, or comes soon, is copied to the user without a request.

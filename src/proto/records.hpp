@@ -64,14 +64,15 @@ struct ClearToSend {
   std::uint64_t address;  ///< of the receive buffer
   std::uint64_t bytes;    ///< to move: the smaller of message and buffer
   std::uint32_t piece;    ///< bytes that one end claims at once
-  std::uint32_t lane;     ///< VCI of the receiver's request
+  Lane lane;              ///< leads to the VCI of the receiver's request
+  std::uint16_t reserved;
 };
 
 struct DataRequest {
   RequestToken sender, receiver;
   std::uint64_t bytes;  ///< to send: the smaller of message and buffer
-  std::uint32_t lane;   ///< VCI of the receiver's request
-  std::uint32_t reserved;
+  Lane lane;            ///< leads to the VCI of the receiver's request
+  std::uint16_t reserved[3];
 };
 
 struct StreamData {

@@ -45,7 +45,7 @@ struct Transfer : OperationState {
   Request* const request;
   const bool sends;  ///< a Sending, else a Receiving
   Strategy strategy = Strategy::undecided;
-  std::uint16_t lane = 0;            ///< of the other end
+  Lane lane{};                       ///< of the other end
   std::uint64_t bytes;               ///< to move
   shm::Peer* peer = nullptr;         ///< the other end's process; null over the network
   proto::network::Move* move = nullptr;  ///< what the network keeps of it; null on a node
@@ -114,7 +114,7 @@ void start_moving(Vci& vci, Transfer& transfer) noexcept;
 /// Announces the message of `send` to a process of the node.
 void send_request(VciGuard& guard, Request& send) noexcept;
 /// A receive has matched the request: chooses the strategy and begins.
-void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane, int source, int tag) noexcept;
+void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, Lane lane, int source, int tag) noexcept;
 
 void handle_clear_to_send(VciGuard& guard, const ClearToSend& clear) noexcept;
 void handle_data_request(VciGuard& guard, const DataRequest& request) noexcept;

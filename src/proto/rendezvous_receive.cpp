@@ -16,7 +16,7 @@ constexpr std::int64_t patience = 4'000;  ///< nanoseconds without a piece of th
 Receiving& receiving_of(RequestToken token) noexcept { return *static_cast<Receiving*>(transfer_of(*reinterpret_cast<Request*>(token))); }
 
 void say_finished(VciGuard& guard, const Receiving& t) noexcept {
-  push_or_queue(guard, *t.peer, t.lane, {0, 0, 0, PointToPoint::finished, 0}, &t.sender, sizeof t.sender);
+  push_or_queue(guard, *t.peer, t.lane, {0, 0, 0, PointToPoint::finished}, &t.sender, sizeof t.sender);
 }
 
 /// Counts bytes that are in place; ends the message with the last.
@@ -64,7 +64,7 @@ void copying_failed(const Transfer& t, std::uint64_t bytes) noexcept {
              cause == ESRCH ? "its process is gone" : "the buffer is not accessible memory");
 }
 
-void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, std::uint16_t lane, int source, int tag) noexcept {
+void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, Lane lane, int source, int tag) noexcept {
   set_received(receive, request.bytes, source, tag);
   const ProcessIndex from = index_of(request.process);
   if (processes.route(from) == Route::network) return network::begin_transfer(guard, receive, request, lane);
@@ -82,14 +82,14 @@ void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& 
   t.strategy = choose(request, t);
   const auto receiver = reinterpret_cast<RequestToken>(&receive);
   if (t.strategy == Strategy::stream) {
-    const DataRequest wanted{t.sender, receiver, t.bytes, lane_of(receive), 0};
-    return push_or_queue(guard, *t.peer, lane, {0, 0, 0, PointToPoint::data_request, 0}, &wanted, sizeof wanted);
+    const DataRequest wanted{t.sender, receiver, t.bytes, lane_of(receive), {}};
+    return push_or_queue(guard, *t.peer, lane, {0, 0, 0, PointToPoint::data_request}, &wanted, sizeof wanted);
   }
   if (t.strategy == Strategy::both_copy) {
     t.claims = {shm::shared_copies(t.peer->region.base, request.claims_vci) + (request.claims - 1), request.claims_stamp, piece_bytes};
     const auto address = reinterpret_cast<std::uint64_t>(receive.target().data());
-    const ClearToSend clear{t.sender, receiver, address, t.bytes, piece_bytes, lane_of(receive)};
-    push_or_queue(guard, *t.peer, lane, {0, 0, 0, PointToPoint::clear_to_send, 0}, &clear, sizeof clear);
+    const ClearToSend clear{t.sender, receiver, address, t.bytes, piece_bytes, lane_of(receive), 0};
+    push_or_queue(guard, *t.peer, lane, {0, 0, 0, PointToPoint::clear_to_send}, &clear, sizeof clear);
   }
   start_moving(guard.vci(), t);
 }

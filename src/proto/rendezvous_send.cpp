@@ -61,7 +61,7 @@ void write_piece(Sending& t) noexcept {
 bool announce_written(shm::Port& port, Sending& t) noexcept {
   if (!t.unannounced) return true;
   const Placed placed{t.receiver, t.unannounced};
-  if (!try_push(port, {0, 0, 0, PointToPoint::placed, 0}, &placed, sizeof placed)) return false;
+  if (!try_push(port, {0, 0, 0, PointToPoint::placed}, &placed, sizeof placed)) return false;
   t.peer->ring_doorbell(port.vci);
   t.unannounced = 0;
   return true;
@@ -76,7 +76,7 @@ void send_request(VciGuard& guard, Request& send) noexcept {
   State& state = state_of(vci);
   Sending& t = new_sending(send);
   t.peer = &peer_of(send.to.process);
-  t.lane = send.to.vci;
+  t.lane = send.to.lane;
   RendezvousRequest request{};
   request.sender = reinterpret_cast<RequestToken>(&send);
   request.bytes = send.capacity;
@@ -88,11 +88,11 @@ void send_request(VciGuard& guard, Request& send) noexcept {
     if (!request.heap_offset && send.to.process != runtime.self && state.free_copies && t.peer->cma_works()) {
       t.own_claims = __builtin_ctzll(state.free_copies);
       state.free_copies &= state.free_copies - 1;
-      t.claims.copy = shm::shared_copies(shm::region.base, vci.index) + t.own_claims;
+      t.claims.copy = shm::shared_copies(shm::region.base, number(vci.index)) + t.own_claims;
       t.claims.stamp = ((t.claims.copy->claimed.load(std::memory_order_relaxed) >> shm::SharedCopy::stamp_at) + 1) & 0xffff;
       t.claims.copy->claimed.store(t.claims.stamp << shm::SharedCopy::stamp_at, std::memory_order_relaxed);  // published with the request
       request.claims = static_cast<std::uint8_t>(t.own_claims + 1);
-      request.claims_vci = static_cast<std::uint16_t>(vci.index);
+      request.claims_vci = static_cast<std::uint16_t>(number(vci.index));
       request.claims_stamp = static_cast<std::uint32_t>(t.claims.stamp);
     }
   }
@@ -104,7 +104,7 @@ void handle_clear_to_send(VciGuard& guard, const ClearToSend& clear) noexcept {
   Sending& t = sending_of(clear.sender);  // still there: `finished` follows
   t.strategy = Strategy::both_copy;
   t.receiver = clear.receiver;
-  t.lane = static_cast<std::uint16_t>(clear.lane);
+  t.lane = clear.lane;
   t.receive_buffer = clear.address;
   t.bytes = clear.bytes;
   t.claims.piece = clear.piece;
@@ -115,7 +115,7 @@ void handle_data_request(VciGuard& guard, const DataRequest& request) noexcept {
   Sending& t = sending_of(request.sender);
   t.strategy = Strategy::stream;
   t.receiver = request.receiver;
-  t.lane = static_cast<std::uint16_t>(request.lane);
+  t.lane = request.lane;
   t.bytes = request.bytes;
   start_moving(guard.vci(), t);
   if (t.move) network::stream_step(guard, t);  // a small one leaves with the answers to the others that came with it

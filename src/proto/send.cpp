@@ -39,7 +39,7 @@ void read_limits() noexcept {
 Path resolve_routed(const Comm& comm, int dest, int tag, Space space) noexcept {
   const bool user = space == Space::user;  // only users' tags choose
   const Address to = user ? comm.route(dest, tag) : comm.address(dest);
-  return {to, (comm.outbox + 2 * ContextId{to.index}) | static_cast<ContextId>(space), user ? comm.send_lane(tag) : comm.vci};
+  return {to, (comm.outbox + 2 * ContextId{to.index}) | static_cast<ContextId>(space), user ? comm.send_lane(tag) : comm.lane};
 }
 
 }  // namespace proto
@@ -69,7 +69,7 @@ struct Send {
   /// What the receiver matches.
   [[nodiscard]] match::Pattern key() const noexcept { return {path.context, comm.rank, tag}; }
   [[nodiscard]] RecordHead head() const noexcept {
-    return {path.context, comm.rank, tag, PointToPoint::eager, static_cast<std::uint16_t>(path.from)};
+    return {path.context, comm.rank, tag, PointToPoint::eager, path.from};
   }
 };
 
@@ -80,7 +80,7 @@ inline Send resolve(const Buffer& buffer, int dest, int tag, Comm& comm, Space s
 /// Whether the receiver is behind the very VCI that sends. Endpoints behind another VCI of this process are reached as other processes
 /// are, through a ring, so that no thread waits for another's VCI.
 inline bool is_here(const Path& path) noexcept {
-  return path.to.process == runtime.self && (path.to.vci == path.from || &vci_of_lane(path.to.vci) == &vci_of_lane(path.from));
+  return path.to.process == runtime.self && (path.to.lane == path.from || &vci_of_lane(path.to.lane) == &vci_of_lane(path.from));
 }
 
 /// A small contiguous message to another process of the node, or to another VCI of this one. No lock, no allocation. False: not this way.
@@ -89,7 +89,7 @@ inline bool push_now(const Send& message) noexcept {
   shm::Peer* peer = shm::find(message.path.to.process);
   if (!peer) [[unlikely]]
     return false;
-  shm::Port* port = peer->port(message.path.to.vci);
+  shm::Port* port = peer->port(message.path.to.lane);
   if (!port) [[unlikely]]
     return false;
   const std::uint64_t bytes = message.buffer.bytes();
@@ -144,7 +144,7 @@ inline bool send_small(VciGuard& guard, const Send& message) noexcept {
 
 /// Any message whose request says where it goes: mode, datatype and size do not matter.
 int launch(VciGuard& guard, Request& send) noexcept {
-  if (send.to.process == runtime.self && &vci_of_lane(send.to.vci) == &guard.vci()) return launch_here(guard, send), MPI_SUCCESS;
+  if (send.to.process == runtime.self && &vci_of_lane(send.to.lane) == &guard.vci()) return launch_here(guard, send), MPI_SUCCESS;
   shm::Peer* peer = shm::find(send.to.process);
   if (!peer) {
     if (route(send.to) == Route::network) return proto::network::send(guard, send, send.to), MPI_SUCCESS;
@@ -152,9 +152,9 @@ int launch(VciGuard& guard, Request& send) noexcept {
     peer = shm::attach(send.to.process, problem);
     if (!peer) return error(MPI_ERR_OTHER, "cannot send to rank %d: %s", send.peer, problem.c_str());
   }
-  const bool held = proto::port_of(*peer, send.to.vci).ring.held();
+  const bool held = proto::port_of(*peer, send.to.lane).ring.held();
   if (send.capacity <= limits.eager.load(std::memory_order_relaxed) && !held)
-    proto::push_or_queue_message(guard, *peer, send.to.vci, send);
+    proto::push_or_queue_message(guard, *peer, send.to.lane, send);
   else
     proto::send_request(guard, send);
   return MPI_SUCCESS;

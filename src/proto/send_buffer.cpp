@@ -70,7 +70,7 @@ int SendBuffer::detach(void* base_address, MPI_Count* size) noexcept {
 }
 
 Request* SendBuffer::flush_later() noexcept {
-  return submit(vci_of_lane(0), [&](VciGuard& guard) {
+  return submit(vci_of_lane(Lane{}), [&](VciGuard& guard) {
     Request* request = new_request(guard.vci(), Request::Type::collective, nullptr);
     std::lock_guard lock(mutex_);
     const int inside = inside_.load(std::memory_order_relaxed);

@@ -72,7 +72,7 @@ void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
   Vci& vci = guard.vci();
   switch (message.form) {
     case Unexpected::Form::sync: {
-      const RecordHead head{message.key.context, 0, 0, PointToPoint::ack, 0};
+      const RecordHead head{message.key.context, 0, 0, PointToPoint::ack};
       reply(guard, message.ack.process, message.lane, head, &message.ack.request, sizeof(RequestToken));
       [[fallthrough]];
     }

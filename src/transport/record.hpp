@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "sync/record_ring.hpp"
+#include "transport/address.hpp"
 
 namespace heddle {
 
@@ -25,7 +26,7 @@ struct Record {
   std::int32_t tag;
   std::uint32_t bytes;  ///< of payload
   RecordKind kind;
-  std::uint16_t lane;   ///< for replies: which VCI of the sender
+  Lane lane;            ///< for replies: leads to the VCI of the sender
   std::byte payload[32];
 
   static constexpr std::size_t head_bytes = 32;
@@ -41,7 +42,7 @@ struct RecordHead {
   std::uint64_t context;
   std::int32_t source, tag;
   RecordKind kind;
-  std::uint16_t lane;  ///< of this process, for replies
+  Lane lane{};  ///< of this process, for replies; of no account where there are none
 };
 
 }  // namespace heddle

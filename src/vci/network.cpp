@@ -18,7 +18,7 @@ std::mutex open_mutex;
 
 class VciHost final : public net::Host {
  public:
-  net::Engine& engine_of(unsigned lane) noexcept override { return network_of(vci_of_lane(lane)); }
+  net::Engine& engine_of(Lane lane) noexcept override { return network_of(vci_of_lane(lane)); }
   bool has_gathered() noexcept override {
     bool gathered = false;
     for_each_vci([&](Vci& vci) {
@@ -53,8 +53,8 @@ net::Engine& open_network(Vci& vci) noexcept {
   if (net::Engine* engine = vci.net.load(std::memory_order_relaxed)) return *engine;
   std::unique_ptr<net::Engine> engine = net::open_engine(vci.index);
   std::string problem;
-  vci.network_bell = shm::open_bell(shm::header->doorbell, vci.index, problem);
-  if (vci.network_bell < 0) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", vci.index, problem.c_str());
+  vci.network_bell = shm::open_bell(shm::header->doorbell, number(vci.index), problem);
+  if (vci.network_bell < 0) sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", number(vci.index), problem.c_str());
   vci.net.store(engine.get(), std::memory_order_release);  // pairs with all loads that are followed: another thread may hold the VCI
   wake_all_sleepers();  // whoever sleeps at the network does not know of this one yet
   return *engine.release();

@@ -16,8 +16,8 @@
 namespace heddle {
 
 namespace detail {
-std::atomic<Vci*> lane_table[64] = {};
-std::atomic<Vci*> pool_table[64] = {};
+std::atomic<Vci*> lane_table[lanes] = {};
+std::atomic<Vci*> pool_table[lanes] = {};
 std::atomic<unsigned> pool_used{0};
 }  // namespace detail
 
@@ -58,7 +58,7 @@ unsigned configured_vcis() noexcept {
 
 Vci::Vci(unsigned i) noexcept
     : mode(mode_of_new),
-      index(i),
+      index(vci_at(i)),
       ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines) {
   requests.share(mode == VciMode::locked);
   for (const VciModule* module : registered_modules())
@@ -69,9 +69,9 @@ Vci::~Vci() {
   for (const VciModule* module : registered_modules()) module->close(*modules[module->number]);
 }
 
-Vci& detail::open_lane(unsigned lane) noexcept {
+Vci& detail::open_lane(Lane lane) noexcept {
   std::lock_guard lock(pool_mutex);
-  const unsigned index = lane % pool_size;
+  const unsigned index = number(lane) % pool_size;
   Vci* vci = pool_table[index].load(std::memory_order_relaxed);
   if (!vci) {
     if (!shm::commit_vci(index)) sys::fatal("no memory for the ring of VCI %u: a memory limit of this job is too low", index);
@@ -80,13 +80,13 @@ Vci& detail::open_lane(unsigned lane) noexcept {
     pool_table[index].store(vci, std::memory_order_release);
     if (pool_used.load(std::memory_order_relaxed) <= index) pool_used.store(index + 1, std::memory_order_release);
   }
-  lane_table[lane].store(vci, std::memory_order_release);
+  lane_table[number(lane)].store(vci, std::memory_order_release);
   return *vci;
 }
 
 bool start_vcis(unsigned count) noexcept {
   pool_size = count;
-  detail::open_lane(0);
+  detail::open_lane(Lane{});
   return true;
 }
 

@@ -42,7 +42,7 @@ class Vci {
   std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
   std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
-  const unsigned index;
+  const VciIndex index;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
   match::Matcher matcher;
@@ -135,7 +135,7 @@ bool progress(VciGuard& guard, const Request* awaited = nullptr) noexcept;
 bool progress_all() noexcept;
 
 /// The lane of an operation at this end, for replies: its communicator may be freed before the message moves.
-inline std::uint16_t lane_of(const Request& request) noexcept { return static_cast<std::uint16_t>(request.vci->index); }
+inline Lane lane_of(const Request& request) noexcept { return lane_to(request.vci->index); }
 
 /// Calls `visit` with each VCI in use.
 template <typename Visit>
@@ -151,18 +151,18 @@ bool has_arrivals() noexcept;
 inline bool look_around(Vci& vci) noexcept { return ++vci.busy_steps % 32 == 0; }
 
 /// The VCI behind a lane of this process; made on first use.
-inline Vci& vci_of_lane(unsigned lane) noexcept;
+inline Vci& vci_of_lane(Lane lane) noexcept;
 
 namespace detail {
-[[gnu::visibility("hidden")]] extern std::atomic<Vci*> lane_table[64];
-[[gnu::visibility("hidden")]] extern std::atomic<Vci*> pool_table[64];  ///< by VCI index; null: not used yet
+[[gnu::visibility("hidden")]] extern std::atomic<Vci*> lane_table[lanes];
+[[gnu::visibility("hidden")]] extern std::atomic<Vci*> pool_table[lanes];  ///< by VCI index; null: not used yet
 [[gnu::visibility("hidden")]] extern std::atomic<unsigned> pool_used;   ///< VCIs below this index may exist
-Vci& open_lane(unsigned lane) noexcept;
+Vci& open_lane(Lane lane) noexcept;
 }  // namespace detail
 
-inline Vci& vci_of_lane(unsigned lane) noexcept {
+inline Vci& vci_of_lane(Lane lane) noexcept {
   // Acquire pairs with open_lane's release: the VCI is whole.
-  Vci* vci = detail::lane_table[lane].load(std::memory_order_acquire);
+  Vci* vci = detail::lane_table[number(lane)].load(std::memory_order_acquire);
   return vci ? *vci : detail::open_lane(lane);
 }
 

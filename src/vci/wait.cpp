@@ -76,7 +76,7 @@ void Process::before_sleep() noexcept {
 bool Process::find_sources(park::Awaited only, park::NetworkSources& sources) noexcept {
   if (!network().is_open()) return false;
   for_each_vci([&](Vci& vci) {
-    const auto place = static_cast<park::Awaited>(vci.index);
+    const auto place = static_cast<park::Awaited>(number(vci.index));
     net::Engine* const engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
     if (!engine) return;
     const bool free = try_submit(vci, [&](VciGuard&) {

@@ -61,7 +61,7 @@ template <typename Done, typename Reap>
 inline void wait_until(Vci* vci, Done&& done, const Request* awaited, Reap&& reap, const WaitSubject& subject) noexcept {
   if (done()) return;
   Waiter waiter(subject);
-  const park::Awaited place = vci ? static_cast<park::Awaited>(vci->index) : park::anything;
+  const park::Awaited place = vci ? static_cast<park::Awaited>(number(vci->index)) : park::anything;
   do waiter.step(place, [&] { return vci ? poll_fairly(*vci, awaited, reap) : progress_all(); }, done);
   while (!done());
 }
@@ -75,7 +75,7 @@ inline unsigned idle_looks() noexcept { return detail::WaitingProcess::crowding(
 
 /// Wakes this process's own threads that wait for something of this VCI: after completing it. One load when nobody sleeps.
 inline void wake_sleepers(const Vci& vci) noexcept {
-  if (park::sleepers.any()) [[unlikely]] park::sleepers.wake(vci.index);
+  if (park::sleepers.any()) [[unlikely]] park::sleepers.wake(number(vci.index));
 }
 /// The same for all VCIs.
 inline void wake_all_sleepers() noexcept { park::sleepers.wake_all(); }
@@ -84,7 +84,7 @@ inline void wake_all_sleepers() noexcept { park::sleepers.wake_all(); }
 /// A thread that sleeps and looks after the VCI (the sentinel above all) wakes up for it, because the caller may make no further
 /// MPI call for long. Not for what a step itself leaves: whoever caused that step has rung, or is waiting.
 inline void leave_work(const Vci& vci) noexcept {
-  if (park::sleepers.any() && !vci.stepping) [[unlikely]] park::sleepers.call(vci.index);
+  if (park::sleepers.any() && !vci.stepping) [[unlikely]] park::sleepers.call(number(vci.index));
 }
 
 /// From now on several threads of the program may be inside the library together: VCIs are locked, threads wake each other, and

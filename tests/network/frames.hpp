@@ -50,7 +50,7 @@ inline std::vector<std::byte> make_frame(std::initializer_list<Part> parts) {
   std::size_t bytes = sizeof(net::FrameHead);
   for (const Part& part : parts) bytes += net::record_room(part.payload);
   std::vector<std::byte> frame(bytes);
-  const net::FrameHead head{key, 1, 0, static_cast<std::uint32_t>(bytes), 0, net::frame_version, 0};
+  const net::FrameHead head{key, 1, 0, static_cast<std::uint32_t>(bytes), VciIndex{}, net::frame_version, 0};
   std::memcpy(frame.data(), &head, sizeof head);
   std::size_t at = sizeof head;
   for (const Part& part : parts) {

@@ -41,10 +41,10 @@ bool Engine::is_known_to_have_left(const Connection& connection) const noexcept 
          (capabilities().tells_departures && connection.address != wire::no_address && context_->has_left(connection.address));
 }
 
-bool Engine::has_left(ProcessIndex process, unsigned lane) noexcept { return is_known_to_have_left(connection_to(process, lane)); }
+bool Engine::has_left(ProcessIndex process, Lane lane) noexcept { return is_known_to_have_left(connection_to(process, lane)); }
 
-bool Engine::is_finishing(ProcessIndex process, unsigned index) const noexcept {
-  const Connection* connection = find(process, index);
+bool Engine::is_finishing(ProcessIndex process, VciIndex vci) const noexcept {
+  const Connection* connection = find(process, vci);
   return !connection || connection->peer_closing || is_known_to_have_left(*connection);
 }
 

@@ -15,7 +15,9 @@
 namespace heddle::net {
 namespace {
 
-std::uint64_t key_of(ProcessIndex process, unsigned lane) noexcept { return std::uint64_t{process} << 16 | lane; }
+/// By lane, as senders ask, or by VCI: two maps.
+template <typename LaneOrVci>
+std::uint64_t key_of(ProcessIndex process, LaneOrVci way) noexcept { return std::uint64_t{process} << 16 | number(way); }
 
 const char* advice_for(const Connection& connection) noexcept {
   return connection.expected || connection.acked ? "" : ". Nothing has ever come from there: HEDDLE_NET says which network is the one between the hosts";
@@ -23,29 +25,29 @@ const char* advice_for(const Connection& connection) noexcept {
 
 }  // namespace
 
-Connection& Engine::new_connection(ProcessIndex process, unsigned vci) noexcept {
+Connection& Engine::new_connection(ProcessIndex process, VciIndex vci) noexcept {
   auto connection = std::make_unique<Connection>();
   connection->engine = this;
   connection->process = process;
-  connection->vci = static_cast<std::uint16_t>(vci);
+  connection->vci = vci;
   return *(connections_[key_of(process, vci)] = std::move(connection));
 }
 
-Connection* Engine::find(ProcessIndex process, unsigned vci) const noexcept {
+Connection* Engine::find(ProcessIndex process, VciIndex vci) const noexcept {
   const auto found = connections_.find(key_of(process, vci));
   return found == connections_.end() ? nullptr : found->second.get();
 }
 
-Connection& Engine::connection_to(ProcessIndex process, unsigned lane) noexcept {
+Connection& Engine::connection_to(ProcessIndex process, Lane lane) noexcept {
   const auto known = by_lane_.find(key_of(process, lane));
   if (known != by_lane_.end()) [[likely]] return *known->second;
   const ProcessAddress& peer = common_.address_of(process);
-  const unsigned vci = lane < shm::lanes ? lane % peer.vcis : lane;
+  const VciIndex vci = vci_at(number(lane) % peer.vcis);
   Connection* connection = find(process, vci);
   if (!connection) {
     connection = &new_connection(process, vci);
     connection->greet = true;
-    if (vci == 0) {
+    if (vci == VciIndex{}) {
       context_->watch(peer.name, process);
       connection->address = context_->insert(peer.name);
       if (connection->address == wire::no_address) lost(*connection, "looking up its address", EADDRNOTAVAIL);
@@ -55,18 +57,18 @@ Connection& Engine::connection_to(ProcessIndex process, unsigned lane) noexcept 
   return *connection;
 }
 
-void Engine::append_name(Held& held, Connection& connection, RecordKind kind, unsigned vci, std::string_view name) noexcept {
-  const NetworkName head{static_cast<std::uint16_t>(vci), static_cast<std::uint16_t>(name.size()), 0};
-  std::byte* to = append(held, connection, {0, 0, 0, kind, 0}, sizeof head + name.size());
+void Engine::append_name(Held& held, Connection& connection, RecordKind kind, VciIndex vci, std::string_view name) noexcept {
+  const NetworkName head{vci, static_cast<std::uint16_t>(name.size()), 0};
+  std::byte* to = append(held, connection, {0, 0, 0, kind}, sizeof head + name.size());
   std::memcpy(to, &head, sizeof head);
   std::memcpy(to + sizeof head, name.data(), name.size());
 }
 
 /// Asks VCI 0 of the peer's process for the connection's address. The answer comes to this VCI.
 void Engine::ask_address(Held& held, Connection& connection) noexcept {
-  Connection& first = connection_to(connection.process, 0);
-  const std::uint32_t wanted = connection.vci;
-  std::memcpy(append(held, first, {0, 0, 0, Control::where, 0}, sizeof wanted), &wanted, sizeof wanted);
+  Connection& first = connection_to(connection.process, Lane{});
+  const std::uint32_t wanted = number(connection.vci);
+  std::memcpy(append(held, first, {0, 0, 0, Control::where}, sizeof wanted), &wanted, sizeof wanted);
   flush(held, first);
 }
 
@@ -83,7 +85,7 @@ void Engine::learn_address(Held& held, Connection& connection, const Record& rec
 }
 
 std::string Engine::way_to(const Connection& connection) const {
-  const Connection* first = connection.address == wire::no_address ? find(connection.process, 0) : &connection;
+  const Connection* first = connection.address == wire::no_address ? find(connection.process, VciIndex{}) : &connection;
   if (first && first->address != wire::no_address)
     if (std::string way = context_->way(first->address); !way.empty()) return way;
   const wire::Choice& own = common_.choice;

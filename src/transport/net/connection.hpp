@@ -32,7 +32,7 @@ struct Frame : wire::Operation {
 struct Connection {
   Engine* engine = nullptr;
   ProcessIndex process = 0;
-  std::uint16_t vci = 0;         ///< the peer's
+  VciIndex vci{};                ///< the peer's
   bool greet = false;            ///< our first frame must carry our address
   bool dirty = false;            ///< in Engine::dirty_
   bool peer_closing = false;     ///< the peer is in MPI_Finalize, and has been sent nothing since: it needs no more of us

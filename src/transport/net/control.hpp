@@ -24,7 +24,7 @@ const Module& control() noexcept;
 
 /// A VCI's address in the network; `length` bytes follow.
 struct NetworkName {
-  std::uint16_t vci;
+  VciIndex vci;
   std::uint16_t length;
   std::uint32_t reserved;
 };

@@ -74,7 +74,7 @@ struct RemoteRead : Completion {
 class Engine {
  public:
   /// \param index of the VCI
-  Engine(Common& common, unsigned index, std::unique_ptr<wire::Context> context) noexcept;
+  Engine(Common& common, VciIndex vci, std::unique_ptr<wire::Context> context) noexcept;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
@@ -85,7 +85,7 @@ class Engine {
   [[nodiscard]] std::string_view name() const noexcept { return context_->name(); }
 
   /// The connection that messages for the peer's lane take, made on first use.
-  Connection& connection_to(ProcessIndex process, unsigned lane) noexcept;
+  Connection& connection_to(ProcessIndex process, Lane lane) noexcept;
 
   // --- sending ---
 
@@ -143,9 +143,9 @@ class Engine {
   // --- peers that leave ---
 
   /// Whether the peer is known to have left.
-  bool has_left(ProcessIndex process, unsigned lane) noexcept;
+  bool has_left(ProcessIndex process, Lane lane) noexcept;
   /// Whether a peer from whose VCI `index` messages came is in MPI_Finalize, or has left.
-  [[nodiscard]] bool is_finishing(ProcessIndex process, unsigned index) const noexcept;
+  [[nodiscard]] bool is_finishing(ProcessIndex process, VciIndex vci) const noexcept;
   /// Asks all peers to confirm what was sent to them; then `has_closed` becomes true in time. Calls to that repeat what is still to be said.
   void begin_closing(Held& held) noexcept;
   bool has_closed(Held& held) noexcept;
@@ -174,9 +174,9 @@ class Engine {
   }
   static void sent(wire::Operation& operation, const wire::Event& event, Held& held) noexcept;
 
-  Connection& new_connection(ProcessIndex process, unsigned vci) noexcept;
-  Connection* find(ProcessIndex process, unsigned vci) const noexcept;
-  void append_name(Held& held, Connection& connection, RecordKind kind, unsigned vci, std::string_view name) noexcept;
+  Connection& new_connection(ProcessIndex process, VciIndex vci) noexcept;
+  Connection* find(ProcessIndex process, VciIndex vci) const noexcept;
+  void append_name(Held& held, Connection& connection, RecordKind kind, VciIndex vci, std::string_view name) noexcept;
   void ask_address(Held& held, Connection& connection) noexcept;
   void learn_address(Held& held, Connection& connection, const Record& record) noexcept;
 
@@ -202,7 +202,7 @@ class Engine {
   [[noreturn]] void lost(const Connection& connection, const char* doing, int error) const noexcept;
 
   Common& common_;
-  const unsigned index_;
+  const VciIndex vci_;
   std::unique_ptr<wire::Context> context_;
   std::unordered_map<std::uint64_t, Connection*> by_lane_;  ///< by process and lane, as senders ask
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;  ///< by process and the peer's VCI

@@ -18,7 +18,7 @@ struct FrameHead {
   std::uint32_t rank;      ///< the sender's: with the key, which stands for the job, its global name
   std::uint32_t sequence;  ///< counts the frames from this VCI to the receiving VCI, from 0
   std::uint32_t bytes;     ///< of the whole frame
-  std::uint16_t vci;       ///< of the sender
+  VciIndex vci;            ///< of the sender
   std::uint8_t version;
   std::uint8_t reserved;
 };

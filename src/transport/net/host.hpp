@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "transport/address.hpp"
 #include "transport/holder.hpp"
 
 namespace heddle::net {
@@ -20,7 +21,7 @@ class Host {
   /// Whether any engine has gathered messages, be its VCI held by somebody or not.
   virtual bool has_gathered() noexcept = 0;
   /// The engine behind a lane of this process, opened on first use. Its VCI need not be held.
-  virtual Engine& engine_of(unsigned lane) noexcept = 0;
+  virtual Engine& engine_of(Lane lane) noexcept = 0;
   /// There is something to do for the holder's VCI, and the caller may not come back soon: somebody asleep is to do it.
   virtual void leave_work(Held& held) noexcept = 0;
   /// Something was completed that threads may wait for.

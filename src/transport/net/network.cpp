@@ -104,20 +104,20 @@ bool meet(std::string& problem) {
   if (common.factory->set_key) common.factory->set_key(common.key);
   if (!start_helper(common, problem)) return false;
   detail::active = true;
-  common.host->engine_of(0);
+  common.host->engine_of(Lane{});
   return true;
 }
 
-std::unique_ptr<Engine> open_engine(unsigned index) noexcept {
-  std::unique_ptr<wire::Context> context(index == 0 ? std::exchange(first_context, nullptr) : nullptr);
+std::unique_ptr<Engine> open_engine(VciIndex vci) noexcept {
+  std::unique_ptr<wire::Context> context(vci == VciIndex{} ? std::exchange(first_context, nullptr) : nullptr);
   if (!context) {
     context = common.factory->new_context();
     std::string problem = "no memory";
     if (!context || !context->open(common.largest_frame, wake.value(), problem))
-      sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", index, problem.c_str());
+      sys::fatal("no network for VCI %u: %s. HEDDLE_VCIS lowers their number", number(vci), problem.c_str());
   }
-  std::unique_ptr<Engine> engine(new (std::nothrow) Engine(common, index, std::move(context)));
-  if (!engine) sys::fatal("no memory for the network of VCI %u", index);
+  std::unique_ptr<Engine> engine(new (std::nothrow) Engine(common, vci, std::move(context)));
+  if (!engine) sys::fatal("no memory for the network of VCI %u", number(vci));
   return engine;
 }
 

@@ -35,7 +35,7 @@ namespace detail {
 /// True when this process has a network open.
 inline bool active() noexcept { return detail::active; }
 
-/// An engine for the VCI `index`; ends the job when there is none to be had. One call at a time.
-std::unique_ptr<Engine> open_engine(unsigned index) noexcept;
+/// An engine for the VCI; ends the job when there is none to be had. One call at a time.
+std::unique_ptr<Engine> open_engine(VciIndex vci) noexcept;
 
 }  // namespace heddle::net

@@ -33,7 +33,7 @@ void refuse(Verdict verdict, std::size_t bytes) noexcept {
 /// Tells the peer how much has arrived, which gives it credit for as much more.
 void Engine::tell(Held& held, Connection& connection, RecordKind kind) noexcept {
   connection.told = connection.received;
-  push(held, connection, {0, 0, 0, kind, 0}, &connection.told, sizeof connection.told);
+  push(held, connection, {0, 0, 0, kind}, &connection.told, sizeof connection.told);
 }
 
 void Engine::handle_control(Held& held, Connection& connection, const Record& record) noexcept {
@@ -41,7 +41,7 @@ void Engine::handle_control(Held& held, Connection& connection, const Record& re
     case Control::hello.operation: return learn_address(held, connection, record);
     case Control::where.operation: {
       const auto index = read_payload<std::uint32_t>(record);
-      append_name(held, connection, Control::here, index, common_.host->engine_of(index).name());
+      append_name(held, connection, Control::here, vci_at(index), common_.host->engine_of(lane_at(index)).name());
       send_appended(held, connection);
       return;
     }

@@ -22,8 +22,8 @@ bool is_counted(RecordKind kind) noexcept { return kind.module != Control::modul
 
 }  // namespace
 
-Engine::Engine(Common& common, unsigned index, std::unique_ptr<wire::Context> context) noexcept
-    : common_(common), index_(index), context_(std::move(context)) {}
+Engine::Engine(Common& common, VciIndex vci, std::unique_ptr<wire::Context> context) noexcept
+    : common_(common), vci_(vci), context_(std::move(context)) {}
 
 Engine::~Engine() {
   for (Slab& slab : slabs_) context_->deregister(slab.registration);
@@ -86,7 +86,7 @@ void Engine::close_frame(Held& held, Connection& connection) noexcept {
   if (!frame) return;
   connection.open = nullptr;
   const FrameHead head{common_.key, common_.self.rank, connection.next_sequence++, frame->bytes + static_cast<std::uint32_t>(padded(frame->body_bytes)),
-                       static_cast<std::uint16_t>(index_), frame_version, 0};
+                       vci_, frame_version, 0};
   std::memcpy(frame->data, &head, sizeof head);
   if (connection.tail) connection.tail->next = frame; else connection.head = frame;
   connection.tail = frame;
@@ -106,7 +106,7 @@ void Engine::mark_dirty(Connection& connection) noexcept {
 std::byte* Engine::append(Held& held, Connection& connection, const RecordHead& head, std::size_t payload) noexcept {
   if (connection.greet) [[unlikely]] {
     connection.greet = false;
-    append_name(held, connection, Control::hello, index_, name());
+    append_name(held, connection, Control::hello, vci_, name());
     if (connection.address == wire::no_address) ask_address(held, connection);
   }
   const std::size_t room = record_room(payload);

@@ -246,7 +246,7 @@ bool meet(const sys::Bootstrap& job, std::string& problem) {
 void say(Stage stage) noexcept {
   header->stage.store(stage, std::memory_order_release);  // pairs with Peer::stage
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  processes.for_each_node_peer([](NodePeer& peer) { static_cast<Peer&>(peer).ring_doorbell(0); });
+  processes.for_each_node_peer([](NodePeer& peer) { static_cast<Peer&>(peer).ring_doorbell(VciIndex{}); });
 }
 
 void stop() noexcept {
@@ -314,14 +314,14 @@ Peer::~Peer() {
   for (unsigned lane = 0; lane < lanes && lane < vcis; ++lane) delete ports_[lane].load(std::memory_order_relaxed);
 }
 
-Port* Peer::open_port(unsigned lane) noexcept {
+Port* Peer::open_port(Lane lane) noexcept {
   std::lock_guard lock(attach_mutex);
   if (Port* known = port(lane)) return known;
-  const unsigned vci = lane % vcis;
+  const unsigned vci = number(lane) % vcis;
   // Lanes that share a VCI share its port, and so its head cache.
   for (unsigned other = vci; other < lanes; other += vcis)
-    if (Port* known = port(other)) {
-      ports_[lane].store(known, std::memory_order_release);
+    if (Port* known = port(lane_at(other))) {
+      ports_[number(lane)].store(known, std::memory_order_release);
       return known;
     }
   const std::uint32_t lines = reinterpret_cast<RegionHeader*>(region.base)->ring_lines;
@@ -329,15 +329,15 @@ Port* Peer::open_port(unsigned lane) noexcept {
   if (!sys::commit(region, start, lines_at + lines * sync::cache_line))
     sys::fatal("no memory for the ring to rank %u (%u KiB): a memory limit of this job or container is too low",
                process, lines / 16);
-  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}, vci};
+  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}, vci_at(vci)};
   if (!made) sys::fatal("no memory for the port to rank %u", process);
   ports_[vci].store(made, std::memory_order_release);  // the destructor unmaps this one
-  ports_[lane].store(made, std::memory_order_release);
+  ports_[number(lane)].store(made, std::memory_order_release);
   return made;
 }
 
-void Peer::ring_slowly(unsigned vci) noexcept {
-  ring(*doorbell, vci, INT_MAX);
+void Peer::ring_slowly(VciIndex vci) noexcept {
+  ring(*doorbell, number(vci), INT_MAX);
 }
 
 bool Peer::probe_cma() noexcept {

@@ -17,12 +17,10 @@ struct Bootstrap;
 
 namespace heddle::shm {
 
-inline constexpr unsigned lanes = 64;  ///< context ids choose among these; each process maps them to the VCIs it has
-
 /// A peer's ring as this process sees it. On its own cache line, because all sending threads write its head cache.
 struct alignas(sync::cache_line) Port {
   sync::RingProducer ring;
-  unsigned vci;  ///< the peer's
+  VciIndex vci;  ///< the peer's
 };
 
 /// Another process of this node (or this one), attached on first use, kept until the job ends.
@@ -37,9 +35,9 @@ class Peer : public NodePeer {
   sys::Segment region;
 
   /// The ring of `lane`'s VCI. Null until `open_port`. Acquire pairs with open_port's release.
-  [[nodiscard]] Port* port(unsigned lane) const noexcept { return ports_[lane].load(std::memory_order_acquire); }
+  [[nodiscard]] Port* port(Lane lane) const noexcept { return ports_[number(lane)].load(std::memory_order_acquire); }
   /// Makes the ring's pages exist and the port usable. Ends the job when memory is out.
-  Port* open_port(unsigned lane) noexcept;
+  Port* open_port(Lane lane) noexcept;
 
   /// Whether this process may read and write the peer's memory (CMA); found out by trying, once.
   [[nodiscard]] bool cma_works() noexcept {
@@ -60,13 +58,13 @@ class Peer : public NodePeer {
   void unmap() noexcept;
 
   /// Wakes the peer if a thread of it that serves this VCI sleeps. Called after publishing; one load if none does.
-  void ring_doorbell(unsigned vci) noexcept {
-    if (doorbell->asleep.load(std::memory_order_relaxed) >> vci & 1) [[unlikely]] ring_slowly(vci);
+  void ring_doorbell(VciIndex vci) noexcept {
+    if (doorbell->asleep.load(std::memory_order_relaxed) >> number(vci) & 1) [[unlikely]] ring_slowly(vci);
   }
 
  private:
   bool probe_cma() noexcept;
-  void ring_slowly(unsigned vci) noexcept;
+  void ring_slowly(VciIndex vci) noexcept;
   std::byte* program_heap() noexcept;
 
   std::atomic<Port*> ports_[lanes] = {};

@@ -102,11 +102,11 @@ TEST_P(NetClosing, a_failed_send_to_a_peer_that_has_announced_its_leave_is_dropp
   s.context().failure = ECONNRESET;
   const auto body = pattern(2000, 1);
   Told told;
-  s.engine().send_uncopied(s.held(), s.to(1), {2, 0, 1, numbered, 0}, nullptr, 0, body.data(), body.size(), &told);
+  s.engine().send_uncopied(s.held(), s.to(1), {2, 0, 1, numbered}, nullptr, 0, body.data(), body.size(), &told);
   settle();
   EXPECT_EQ(told.times, 1);
   EXPECT_EQ(told.error, ECONNRESET);
-  EXPECT_TRUE(s.engine().has_left(1, 0));
+  EXPECT_TRUE(s.engine().has_left(1, Lane{}));
   s.context().failure = 0;
   begin(0);
   EXPECT_TRUE(has_closed(0));

@@ -62,7 +62,7 @@ TEST_P(NetEngine, a_vci_whose_address_is_unknown_is_asked_for_and_gets_what_wait
   Station& s = *stations[0];
   for (int i = 0; i < 20; ++i) {
     const auto payload = pattern(8, i);
-    s.engine(2).push(s.held(2), s.to(1, 3, 2), {2, 0, i, numbered, 2}, payload.data(), 8);
+    s.engine(2).push(s.held(2), s.to(1, 3, 2), {2, 0, i, numbered, lane_at(2)}, payload.data(), 8);
   }
   stations[0]->poll();
   EXPECT_EQ(world.wires.count({"0.2", "1.3"}), 0U);  // nothing could be sent there
@@ -115,7 +115,7 @@ TEST_P(NetEngine, a_completion_is_told_when_its_record_is_on_its_way_and_once) {
   send(0, 1, 0);  // so that what follows is gathered
   Station& s = *stations[0];
   Told told[3];
-  const RecordHead head{2, 0, 1, numbered, 0};
+  const RecordHead head{2, 0, 1, numbered};
   for (Told& one : told) {
     s.engine().append(s.held(), s.to(1), head, 0);
     s.engine().send_appended(s.held(), s.to(1), one);
@@ -133,7 +133,7 @@ TEST_P(NetEngine, memory_that_is_sent_uncopied_is_the_callers_again_only_when_th
   s.context().completes_late = true;
   const auto body = pattern(3001, 5);
   Told told;
-  s.engine().send_uncopied(s.held(), s.to(1), {2, 0, 5, numbered, 0}, nullptr, 0, body.data(), body.size(), &told);
+  s.engine().send_uncopied(s.held(), s.to(1), {2, 0, 5, numbered}, nullptr, 0, body.data(), body.size(), &told);
   for (int i = 0; i < 3; ++i) s.poll();
   EXPECT_EQ(told.times, 0);
   world.deliver_all();
@@ -165,7 +165,7 @@ TEST_P(NetEngine, credit_runs_out_when_the_peer_confirms_nothing_and_comes_back_
   int sent = 0;
   const auto send_one = [&] {
     s.poll();  // or the message would be gathered
-    return s.engine().try_send(s.held(), s.to(1), {2, 0, 0, numbered, 0}, payload.data(), payload.size());
+    return s.engine().try_send(s.held(), s.to(1), {2, 0, 0, numbered}, payload.data(), payload.size());
   };
   while (sent < 1000 && send_one()) ++sent;
   EXPECT_GE(sent, 16 * 1024 / 424);

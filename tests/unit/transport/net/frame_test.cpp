@@ -87,7 +87,7 @@ TEST_F(Frame, records_that_are_for_a_node_only_are_refused) {
 
 TEST_F(Frame, an_address_longer_than_its_record_is_refused) {
   auto frame = make_frame({{Control::hello, 24}});
-  const NetworkName name{0, 17, 0};
+  const NetworkName name{VciIndex{}, 17, 0};
   std::memcpy(frame.data() + sizeof(FrameHead) + record_head_bytes, &name, sizeof name);
   EXPECT_EQ(check_frame(frame.data(), frame.size(), test::key, test::processes), Verdict::malformed);
 }

@@ -15,7 +15,7 @@ class BusyHost final : public Host {
  public:
   explicit BusyHost(Station& station) : station_(station) {}
 
-  Engine& engine_of(unsigned lane) noexcept override { return station_.engine_of(lane); }
+  Engine& engine_of(Lane lane) noexcept override { return station_.engine_of(lane); }
   bool has_gathered() noexcept override { return station_.engine().has_gathered(); }
   void leave_work(Held&) noexcept override {}
   void wake_sleepers(Held&) noexcept override {}
@@ -57,7 +57,7 @@ TEST(Helper, comes_again_while_somebody_holds_the_vci_with_what_was_gathered) {
 
   const auto payload = pattern(8, 1);
   for (int tag = 0; tag < 2; ++tag)  // the second waits for others to leave with
-    here.engine().push(here.held(), here.to(1), {2, 0, tag, numbered, 0}, payload.data(), 8);
+    here.engine().push(here.held(), here.to(1), {2, 0, tag, numbered}, payload.data(), 8);
   ASSERT_TRUE(here.engine().has_gathered());
   EXPECT_TRUE(comes_true([&] { return host.tries.load(std::memory_order_relaxed) > 300; }));
   host.held.store(false, std::memory_order_release);

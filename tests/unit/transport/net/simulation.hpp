@@ -215,7 +215,7 @@ class Station final : public Host {
       auto context = std::make_unique<SimulatedContext>(world, name_of(self, i), tells_departures);
       contexts.push_back(context.get());
       world.contexts[name_of(self, i)] = context.get();
-      engines.push_back(std::make_unique<Engine>(common, i, std::move(context)));
+      engines.push_back(std::make_unique<Engine>(common, vci_at(i), std::move(context)));
       holders.push_back(std::make_unique<TestHolder>());
       holders.back()->station = this;
     }
@@ -227,7 +227,7 @@ class Station final : public Host {
     return known.try_emplace(process, ProcessAddress{{}, 4, name_of(process, 0)}).first->second;
   }
 
-  Engine& engine_of(unsigned lane) noexcept override { return *engines.at(lane); }
+  Engine& engine_of(Lane lane) noexcept override { return *engines.at(number(lane)); }
   bool has_gathered() noexcept override { return std::ranges::any_of(engines, [](const auto& engine) { return engine->has_gathered(); }); }
   void leave_work(Held&) noexcept override {}
   void wake_sleepers(Held&) noexcept override {}
@@ -236,7 +236,7 @@ class Station final : public Host {
   Engine& engine(unsigned vci = 0) { return *engines.at(vci); }
   SimulatedContext& context(unsigned vci = 0) { return *contexts.at(vci); }
   Held& held(unsigned vci = 0) { return *holders.at(vci); }
-  Connection& to(ProcessIndex process, unsigned lane = 0, unsigned vci = 0) { return engine(vci).connection_to(process, lane); }
+  Connection& to(ProcessIndex process, unsigned lane = 0, unsigned vci = 0) { return engine(vci).connection_to(process, lane_at(lane)); }
   /// All VCIs make progress, once each; true if any had something to do.
   bool poll() {
     bool worked = false;
@@ -306,7 +306,7 @@ class NetEngine : public testing::TestWithParam<bool> {
   void send(ProcessIndex from, ProcessIndex to, int tag, std::size_t bytes = 8) {
     Station& s = *stations[from];
     const auto payload = pattern(bytes, tag);
-    s.engine().push(s.held(), s.to(to), {2, static_cast<std::int32_t>(from), tag, numbered, 0}, payload.data(), static_cast<std::uint32_t>(bytes));
+    s.engine().push(s.held(), s.to(to), {2, static_cast<std::int32_t>(from), tag, numbered}, payload.data(), static_cast<std::uint32_t>(bytes));
   }
   /// Everybody makes progress and all that was sent arrives, until nothing happens any more.
   void settle() {
