@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "core/runtime.hpp"
 #include "match/matcher.hpp"
@@ -78,22 +79,13 @@ class [[nodiscard]] VciGuard : public Held {
   Vci* vci_;
 };
 
-namespace detail {
-/// Unlocks at the end of its life.
-struct Locked {
-  sync::Lock& lock;
-  ~Locked() { lock.unlock(); }
-};
-}  // namespace detail
-
 /// Executes `step(VciGuard&)` with the VCI held and returns what it returns: the way of every entry point into a VCI. A step is short, never
 /// blocks, and never submits to a VCI itself. It is compiled once for each mode, so that neither pays for the other.
 template <typename Step>
 [[gnu::always_inline]] inline decltype(auto) submit(Vci& vci, Step&& step) noexcept {
   VciGuard guard(vci);
   if (vci.mode == VciMode::exclusive) return step(guard);
-  vci.lock.lock();
-  const detail::Locked locked{vci.lock};
+  const std::lock_guard locked(vci.lock);
   return step(guard);
 }
 
@@ -103,7 +95,7 @@ template <typename Step>
   VciGuard guard(vci);
   if (vci.mode == VciMode::exclusive) return step(guard), true;
   if (!vci.lock.try_lock()) return false;
-  const detail::Locked locked{vci.lock};
+  const std::lock_guard locked(vci.lock, std::adopt_lock);
   return step(guard), true;
 }
 
