@@ -16,11 +16,7 @@ namespace heddle::mpi {
 namespace {
 
 void set_status(MPI_Status* status, const Envelope& envelope) noexcept {
-  if (status == MPI_STATUS_IGNORE) return;
-  status->MPI_SOURCE = envelope.source;
-  status->MPI_TAG = envelope.tag;
-  set_status_bytes(*status, envelope.bytes);
-  set_status_cancelled(*status, false);
+  fill_status(status, envelope.source, envelope.tag, envelope.bytes);
 }
 
 constexpr Envelope null_envelope{MPI_PROC_NULL, MPI_ANY_TAG, 0};

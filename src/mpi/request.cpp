@@ -37,12 +37,7 @@ bool is_inactive(const Request& r) noexcept { return r.state.load(std::memory_or
 /// Describes a complete request. Returns its error code.
 int describe(Request& r, MPI_Status* status) noexcept {
   if (r.ops && r.ops->query) return r.ops->query(r, status);
-  if (status != MPI_STATUS_IGNORE) {
-    status->MPI_SOURCE = r.source;
-    status->MPI_TAG = r.tag;
-    set_status_bytes(*status, r.bytes);
-    set_status_cancelled(*status, r.cancelled);
-  }
+  fill_status(status, r.source, r.tag, r.bytes, r.cancelled);
   return r.error;
 }
 
@@ -75,12 +70,7 @@ template <typename GiveBack>
 inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status, GiveBack&& give_back) noexcept {
   // Acquire pairs with `complete`: the status and the received data are ours.
   if (r.state.load(std::memory_order_acquire) != Request::done_bit) return false;
-  if (status != MPI_STATUS_IGNORE) {
-    status->MPI_SOURCE = r.source;
-    status->MPI_TAG = r.tag;
-    set_status_bytes(*status, r.bytes);
-    set_status_cancelled(*status, false);
-  }
+  fill_status(status, r.source, r.tag, r.bytes);
   *handle = MPI_REQUEST_NULL;
   if (r.vci) give_back(r);  // else the shared request of a send that finished at once
   return true;

@@ -43,23 +43,15 @@ namespace {
 
 /// Packs the message of `send` straight into the ring. False when the ring is full.
 bool try_push_message(shm::Port& port, Request& send) noexcept {
-  const bool sync = static_cast<SendMode>(send.mode) == SendMode::synchronous;
-  const std::size_t extra = sync ? sizeof(AckTo) : 0;
-  const std::uint32_t lines = lines_for(send.capacity + extra);
+  const EagerHead head(send);
+  const std::size_t bytes = head.bytes + send.capacity;
+  const std::uint32_t lines = lines_for(bytes);
   const auto reservation = port.ring.reserve(lines);
   if (!reservation.line) return false;
   auto* record = reinterpret_cast<Record*>(reservation.line);
-  record->context = send.pattern.context;
-  record->source = send.pattern.source;
-  record->tag = send.pattern.tag;
-  record->bytes = static_cast<std::uint32_t>(send.capacity + extra);
-  record->kind = sync ? PointToPoint::eager_sync : PointToPoint::eager;
-  record->lane = lane_of(send);
-  if (sync) {
-    const AckTo to{reinterpret_cast<RequestToken>(&send), runtime.name};
-    std::memcpy(record->payload, &to, sizeof to);
-  }
-  send.target().pack(0, record->payload + extra, send.capacity);
+  set_head(*record, head.record, bytes);
+  std::memcpy(record->payload, &head.ack, head.bytes);
+  send.target().pack(0, record->payload + head.bytes, send.capacity);
   sync::RingProducer::publish(reservation, lines);
   return true;
 }

@@ -64,7 +64,7 @@ void cancel_in_vci(VciGuard& guard, Request& send) noexcept {
   send.special = true;
   send.asked = next_question();
   const proto::Cancel what{reinterpret_cast<proto::RequestToken>(&send), runtime.name, send.asked, 0};
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, proto::PointToPoint::cancel, lane_of(send)};
+  const RecordHead head = proto::head_of(send, proto::PointToPoint::cancel);
   if (peer) return proto::push_cancel(guard, *peer, to.lane, head, what);
   if (proto::network::has_left(vci, to.process, to.lane)) return proto::end_cancelled(guard, send);
   proto::network::push(guard, to.process, to.lane, head, &what, sizeof what);

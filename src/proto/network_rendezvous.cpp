@@ -66,8 +66,7 @@ void send_request(VciGuard& guard, net::Connection& connection, Request& send) n
     request.address = t.move->memory.base;
     request.key = t.move->memory.key;
   }
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::request, lane_of(send)};
-  engine.push(guard, connection, head, &request, sizeof request);
+  engine.push(guard, connection, head_of(send, PointToPoint::request), &request, sizeof request);
 }
 
 void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& request, Lane lane) noexcept {

@@ -7,21 +7,6 @@
 namespace heddle::proto::network {
 namespace {
 
-/// The payload of the eager record that is not the message's own.
-struct EagerHead {
-  RecordHead record;
-  AckTo ack{};
-  std::size_t bytes = 0;  ///< of `ack`
-
-  explicit EagerHead(const Request& send) noexcept
-      : record{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::eager, lane_of(send)} {
-    if (static_cast<SendMode>(send.mode) != SendMode::synchronous) return;
-    record.kind = PointToPoint::eager_sync;
-    ack = {reinterpret_cast<RequestToken>(&send), runtime.name};
-    bytes = sizeof ack;
-  }
-};
-
 /// The network's word that the bytes of a send are out of its user's hands.
 net::Completion& when_sent(Request& send) noexcept {
   send.network.done = [](net::Completion& self, Held& held, int) noexcept {

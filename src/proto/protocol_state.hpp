@@ -86,6 +86,25 @@ inline void fill_send(Request& r, const Buffer& buffer, int dest, match::Pattern
   r.mode = static_cast<std::uint8_t>(mode);
 }
 
+/// The head of a record about the message of `send`.
+inline RecordHead head_of(const Request& send, RecordKind kind) noexcept {
+  return {send.pattern.context, send.pattern.source, send.pattern.tag, kind, lane_of(send)};
+}
+
+/// What the record of an eager message says before the message itself: who wants to hear that it was matched, if it is synchronous.
+struct EagerHead {
+  RecordHead record;
+  AckTo ack{};
+  std::size_t bytes = 0;  ///< of `ack`
+
+  explicit EagerHead(const Request& send) noexcept : record(head_of(send, PointToPoint::eager)) {
+    if (static_cast<SendMode>(send.mode) != SendMode::synchronous) return;
+    record.kind = PointToPoint::eager_sync;
+    ack = {reinterpret_cast<RequestToken>(&send), runtime.name};
+    bytes = sizeof ack;
+  }
+};
+
 /// A message that arrived before its receive. The payload of an eager one follows the node.
 struct Unexpected : match::Arrival {
   enum class Form : std::uint8_t { eager, sync, rendezvous, local };
@@ -195,12 +214,7 @@ inline bool try_push(shm::Port& port, const RecordHead& head, const void* payloa
   const auto reservation = port.ring.reserve(lines);
   if (!reservation.line) [[unlikely]] return false;
   auto* record = reinterpret_cast<Record*>(reservation.line);
-  record->context = head.context;
-  record->source = head.source;
-  record->tag = head.tag;
-  record->bytes = static_cast<std::uint32_t>(bytes);
-  record->kind = head.kind;
-  record->lane = head.lane;
+  set_head(*record, head, bytes);
   sys::copy_bytes(record->payload, payload, bytes);
   sync::RingProducer::publish(reservation, lines);
   return true;

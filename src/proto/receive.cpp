@@ -47,7 +47,7 @@ bool take_unexpected(VciGuard& guard, Unexpected& message, const Buffer& buffer,
   Vci& vci = guard.vci();
   vci.matcher.remove_arrival(message);
   sys::copy_bytes(buffer.data(), message.payload(), message.bytes);
-  describe(message.key.source, message.key.tag, message.bytes, status);
+  fill_status(status, message.key.source, message.key.tag, static_cast<MPI_Count>(message.bytes));
   free_unexpected(vci, &message);
   return true;
 }

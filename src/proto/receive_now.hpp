@@ -8,14 +8,6 @@
 
 namespace heddle::proto {
 
-inline void describe(int source, int tag, std::uint64_t bytes, MPI_Status* status) noexcept {
-  if (status == MPI_STATUS_IGNORE) return;
-  status->MPI_SOURCE = source;
-  status->MPI_TAG = tag;
-  set_status_bytes(*status, static_cast<MPI_Count>(bytes));
-  set_status_cancelled(*status, false);
-}
-
 /// Posts a receive, or gives it a message that is here. \pre the VCI of `receive_lane` is held; the source is not MPI_PROC_NULL
 template <Space space>
 inline Request* receive(VciGuard& guard, const Buffer& buffer, int source, int tag, Comm& comm) noexcept {
@@ -45,7 +37,7 @@ inline bool take_from_ring(VciGuard& guard, match::Pattern pattern, const Buffer
       vci.matcher.awaits({record.context, record.source, record.tag}))
     return false;
   sys::copy_bytes(buffer.data(), record.payload, record.bytes);
-  describe(record.source, record.tag, record.bytes, status);
+  fill_status(status, record.source, record.tag, record.bytes);
   vci.ring.pop();
   return true;
 }

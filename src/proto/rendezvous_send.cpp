@@ -96,8 +96,7 @@ void send_request(VciGuard& guard, Request& send) noexcept {
       request.claims_stamp = static_cast<std::uint32_t>(t.claims.stamp);
     }
   }
-  const RecordHead head{send.pattern.context, send.pattern.source, send.pattern.tag, PointToPoint::request, lane_of(send)};
-  push_or_queue(guard, *t.peer, t.lane, head, &request, sizeof request);
+  push_or_queue(guard, *t.peer, t.lane, head_of(send, PointToPoint::request), &request, sizeof request);
 }
 
 void handle_clear_to_send(VciGuard& guard, const ClearToSend& clear) noexcept {

@@ -188,8 +188,10 @@ template <Space space, SendMode mode>
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_here(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   const match::Pattern key{comm.outbox | static_cast<ContextId>(space), comm.rank, tag};
-  if (submit(home_vci(comm), [&](VciGuard& guard) { return match_here(guard, {buffer, count, type}, key, mode); })) return &completed_send;
-  return send_in_vci<space, mode>(buffer, count, type, dest, tag, comm);
+  return submit(home_vci(comm), [&](VciGuard& guard) {
+    const bool matched = match_here(guard, {buffer, count, type}, key, mode);
+    return matched ? &completed_send : launch_new(guard, resolve({buffer, count, type}, dest, tag, comm, space, mode));
+  });
 }
 
 /// To another process on a plain communicator, or with endpoints, or with lanes that hints chose.

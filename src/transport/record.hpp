@@ -45,4 +45,14 @@ struct RecordHead {
   Lane lane{};  ///< of this process, for replies; of no account where there are none
 };
 
+/// Fills in all but the ring's stamp and the payload, of which there are `bytes`.
+inline void set_head(Record& record, const RecordHead& head, std::size_t bytes) noexcept {
+  record.context = head.context;
+  record.source = head.source;
+  record.tag = head.tag;
+  record.bytes = static_cast<std::uint32_t>(bytes);
+  record.kind = head.kind;
+  record.lane = head.lane;
+}
+
 }  // namespace heddle

@@ -119,11 +119,7 @@ void retire(Request* r) noexcept {
 namespace {
 
 void describe(const Request& request, MPI_Status* status) noexcept {
-  if (status == MPI_STATUS_IGNORE) return;
-  status->MPI_SOURCE = request.source;
-  status->MPI_TAG = request.tag;
-  set_status_bytes(*status, request.bytes);
-  set_status_cancelled(*status, request.cancelled);
+  fill_status(status, request.source, request.tag, request.bytes, request.cancelled);
 }
 
 /// Done and nothing else: no error, nothing to look after. Acquire: as in is_done.

@@ -5,13 +5,6 @@
 
 namespace heddle {
 
-/// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
-inline bool poll(Vci& vci) noexcept {
-  bool worked = false;
-  if (has_work(vci)) try_submit(vci, [&](VciGuard& guard) { worked = progress(guard); });
-  return worked;
-}
-
 /// `poll` for a thread that waits on `vci`, and now and then for the others.
 /// \param reap called with the guard when there was work: what a thread that waits does best while it holds the VCI
 template <typename Reap>

@@ -10,7 +10,7 @@
 #include "transport/shm/node.hpp"
 #include "vci/completion.hpp"
 #include "vci/network.hpp"
-#include "vci/poll.hpp"
+#include "vci/has_work.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle {
@@ -57,10 +57,9 @@ unsigned configured_vcis() noexcept {
 }
 
 Vci::Vci(unsigned i) noexcept
-    : mode(mode_of_new),
-      index(vci_at(i)),
+    : index(vci_at(i)),
       ring(shm::ring_control(shm::region.base, i), shm::ring_lines(shm::region.base, i), shm::header->ring_lines) {
-  requests.share(mode == VciMode::locked);
+  set_mode(mode_of_new);
   for (const VciModule* module : registered_modules())
     if (!(modules[module->number] = module->open(*this))) sys::fatal("no memory for VCI %u", i);
 }
@@ -93,10 +92,7 @@ bool start_vcis(unsigned count) noexcept {
 void lock_vcis() noexcept {
   if (mode_of_new == VciMode::locked) return;  // written only where it changes: the library's own thread reads the modes
   mode_of_new = VciMode::locked;
-  for_each_vci([](Vci& vci) {
-    vci.mode = VciMode::locked;
-    vci.requests.share(true);
-  });
+  for_each_vci([](Vci& vci) { vci.set_mode(VciMode::locked); });
 }
 
 void stop_vcis() noexcept {
@@ -161,6 +157,12 @@ bool has_arrivals() noexcept {
   bool found = false;
   for_each_vci([&](Vci& vci) { found = found || vci.ring.pending(); });
   return found;
+}
+
+bool poll(Vci& vci) noexcept {
+  bool worked = false;
+  if (has_work(vci)) try_submit(vci, [&](VciGuard& guard) { worked = progress(guard); });
+  return worked;
 }
 
 bool progress_all() noexcept {

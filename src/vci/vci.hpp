@@ -34,6 +34,10 @@ class Vci {
  public:
   explicit Vci(unsigned index) noexcept;
   ~Vci();
+  void set_mode(VciMode to) noexcept {
+    mode = to;
+    requests.share(to == VciMode::locked);
+  }
 
   // Lines that other threads touch come first, each with its own role.
   alignas(sync::cache_line) sync::Lock lock;
@@ -123,6 +127,8 @@ class HandOver {
 ///        into the store of unexpected messages
 bool progress(VciGuard& guard, const Request* awaited = nullptr) noexcept;
 
+/// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
+bool poll(Vci& vci) noexcept;
 /// One step on every VCI in use, with try-locks, beginning after the one where the last such round began. True if there was any work.
 bool progress_all() noexcept;
 

@@ -14,13 +14,13 @@
 #include "option_words.hpp"
 
 namespace heddle::mpiexec {
-namespace {
-
 std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
 }
+
+namespace {
 
 /// Whether an interface of this machine has the address. Host files of batch systems may hold addresses instead of names.
 bool is_own_address(const std::string& text) {

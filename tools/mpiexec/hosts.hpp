@@ -8,6 +8,9 @@
 
 namespace heddle::mpiexec {
 
+/// Of this machine, as the system says it.
+std::string host_name();
+
 /// A number of ranks. Throws Refusal, naming `option`.
 int positive(const std::string& option, const std::string& text);
 

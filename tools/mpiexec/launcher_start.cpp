@@ -15,20 +15,11 @@
 #include <cmath>
 
 #include "binding.hpp"
+#include "hosts.hpp"
 #include "launcher.hpp"
 #include "sys/bootstrap/job_id.hpp"
 
 namespace heddle::mpiexec {
-namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-}  // namespace
-
 Launcher::Launcher(Options options) : options_(std::move(options)), host_(host_name()) {
   keep_standard_descriptors_open();
   job_id_ = sys::bootstrap::random_job_id();

@@ -119,12 +119,7 @@ std::byte* Engine::append(Held& held, Connection& connection, const RecordHead& 
   frame.connection = &connection;
   std::byte* at = frame.data + frame.bytes;
   Record* record = record_at(at);
-  record->context = head.context;
-  record->source = head.source;
-  record->tag = head.tag;
-  record->bytes = static_cast<std::uint32_t>(payload);
-  record->kind = head.kind;
-  record->lane = head.lane;
+  set_head(*record, head, payload);
   frame.bytes += static_cast<std::uint32_t>(room);
   if (is_counted(head.kind)) {
     connection.sent += room;

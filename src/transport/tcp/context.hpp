@@ -141,7 +141,6 @@ class Context final : public wire::Context {
   std::vector<std::uint32_t> free_regions_;
   std::vector<Read> reads_under_way_;
   std::vector<std::uint32_t> free_reads_;
-  wire::Operation received_;            ///< reported for every message that arrives
   Connection* hot_ = nullptr;           ///< the last one with data: polled first
   unsigned misses_ = 0, looks_ = 0;
 };

@@ -1,15 +1,9 @@
 // Ablation: each call that waits or tests polls all VCIs, not only that of its request (paper 004, figure 6).
 #pragma once
 
-#include "vci/has_work.hpp"
+#include "vci/vci.hpp"
 
 namespace heddle {
-
-inline bool poll(Vci& vci) noexcept {
-  bool worked = false;
-  if (has_work(vci)) try_submit(vci, [&](VciGuard& guard) { worked = progress(guard); });
-  return worked;
-}
 
 template <typename Reap>
 inline bool poll_fairly(Vci&, const Request*, Reap&&) noexcept { return progress_all(); }
