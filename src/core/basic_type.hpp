@@ -57,6 +57,8 @@ struct BasicInfo {
   std::uint8_t second_offset = 0;
 
   [[nodiscard]] constexpr bool is_pair() const noexcept { return first != 0; }
+  /// Whether an element in memory has bytes that are not its own: between or behind the members of some pairs.
+  [[nodiscard]] constexpr bool has_holes() const noexcept { return size != extent; }
   /// How many basic elements MPI_Get_elements sees: two in a pair.
   [[nodiscard]] constexpr int elements() const noexcept { return first ? 2 : 1; }
 };

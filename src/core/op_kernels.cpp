@@ -123,11 +123,22 @@ inline T combine(T a, T b) noexcept {
   }
 }
 
+template <typename T>
+inline void store(T& to, T value) noexcept {
+  to = value;
+}
+/// Member by member: the bytes between and behind them may be somebody else's.
+template <typename V, typename I>
+inline void store(Pair<V, I>& to, Pair<V, I> pair) noexcept {
+  to.value = pair.value;
+  to.index = pair.index;
+}
+
 template <OpCode code, typename T>
 void kernel(const void* in, void* inout, MPI_Count count) noexcept {
   const T* __restrict from = static_cast<const T*>(in);
   T* __restrict to = static_cast<T*>(inout);
-  for (MPI_Count i = 0; i < count; ++i) to[i] = combine<code>(from[i], to[i]);
+  for (MPI_Count i = 0; i < count; ++i) store(to[i], combine<code>(from[i], to[i]));
 }
 
 template <OpCode code, typename T>

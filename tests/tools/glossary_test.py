@@ -22,11 +22,11 @@ STANDARD = set("""
 """.split())
 PLAIN = set("""
     absence announcement arrival awaited back base basic batch block boolean buffer builder check checked choice chunk clear common
-    completed contention control core creation crowding cursor delay directory ended exchange extension extent finish first form given
+    completed contention control core creation crowding cursor decoder delay directory encoder ended exchange extension extent finish first form given
     greeting habit half hand hardware head held history hot index item keep kept kernel kind known leaving library limit line link list locate
     look map mapping match matcher member memory message mistake mode monotonic move name nap need network new next notice object observed
     off offer offered over own owner pace param part path pattern pending phase piece place placed point policy posted program range ref registration
-    release remote reply representation result rule segment sequence set setting shape share size sleep sleeper soft source split stage
+    release remote reply representation result rule segment sequence set setting shape share side size sleep sleeper soft source split stage
     standing state subject table text to use user verdict view visitor waiting wanted watch wish word words
 """.split())
 DEFINITION = re.compile(r"\b(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[[^]]*\]\]\s*|alignas\([^)]*\)\s*|HEDDLE_\w+\s+)*"
