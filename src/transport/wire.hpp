@@ -1,4 +1,4 @@
-// What a network must be able to do for one VCI: messages to other processes in order, reads of their memory, completions.
+// What a network must be able to do for one VCI: messages to other processes in order, reads and writes of their memory, completions.
 #pragma once
 
 #include <sys/uio.h>
@@ -28,31 +28,43 @@ struct Operation {
   void (*done)(Operation& operation, const Event& event, Held& held) noexcept = nullptr;
 };
 
-/// A message has arrived, or something that was posted is done.
+/// A message has arrived, a peer has written and says so, or something that was posted is done.
 struct Event {
-  Operation* operation;  ///< null: a message
+  Operation* operation;  ///< null: a message, or a write
   std::size_t bytes;    ///< of a received message
-  std::byte* data;      ///< of a received message; valid until the context is polled again; aligned to eight bytes
+  std::byte* data;      ///< of a received message; valid until the context is polled again; aligned to eight bytes. Null: a write
   int error;            ///< 0, or a positive errno or libfabric code
+  std::uint32_t immediate = 0;  ///< of a write: what `write_with_data` was given
 };
 
-/// What registered memory is for.
-enum class Use : std::uint8_t { send, receive, read_into, read_by_peers };
+/// What registered memory is for. Peers update (`atomic`) only what they may both read and write.
+enum class Use : std::uint8_t { send, receive, read_into, write_from, read_by_peers, written_by_peers, read_and_written_by_peers };
 
 /// What a network can do; settled by `Context::open`.
 struct Capabilities {
   bool sends_parts = false;        ///< `send_parts` works
   bool registers_local = false;    ///< local memory must be registered too
   bool reads = false, writes = false, writes_with_data = false, atomics = false;  ///< the call of that name works
+  /// A write that is complete has merely left this process, and `confirm` tells when writes are in place. Otherwise it is in place.
+  bool confirms = false;
+  bool passive_target = false;     ///< reads, writes and atomics need nobody at the target
+  bool coherent_atomics = false;   ///< with those of the target's processor
   bool tells_departures = false;   ///< `has_left` knows at once
   /// A message that was posted may wait here until somebody polls, with nothing on `wait_fd` unless `may_sleep` was asked after it.
   bool keeps_messages = false;
   bool waits_with_epoll = false;   ///< `wait_fd` is an epoll descriptor, whose events may be asked for without taking any away
   std::size_t largest_read = 0, largest_write = 0;  ///< bytes
+  std::size_t copied_write = 0;    ///< bytes: a write of so many leaves its memory free at once
 };
 
-/// An operation on a number of 64 bits in a peer's memory, which the network carries out as one.
-enum class Atomic : std::uint8_t { fetch_add, compare_swap, swap };
+/// What the network may carry out on numbers in a peer's memory, each as one step.
+enum class Atomic : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor, replace, read, compare_swap };
+inline constexpr std::size_t atomic_count = 9;
+enum class AtomicType : std::uint8_t { int32, uint32, int64, uint64, float32, float64 };
+inline constexpr std::size_t atomic_type_count = 6;
+constexpr std::size_t size_of(AtomicType type) noexcept {
+  return type == AtomicType::int32 || type == AtomicType::uint32 || type == AtomicType::float32 ? 4 : 8;
+}
 
 /// Memory that the network may read or write.
 struct Registration {
@@ -90,17 +102,25 @@ class Context {
   virtual int read(Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
                    Operation& operation) noexcept = 0;
 
-  /// Posts a write to the peer's registered memory; `operation` comes back when it is in place. As `read`; -ENOSYS: not on this network.
-  virtual int write(Address, const void*, std::size_t, void* /*descriptor*/, std::uint64_t /*address*/, std::uint64_t /*key*/, Operation&) noexcept {
+  /// Posts a write to the peer's registered memory. It may wait for others until `flush`. 1: nothing comes back. 0: `operation` does, when the
+  /// memory at this end is free again, and, without Capabilities::confirms, the bytes are in place. -EAGAIN: nothing happened, try after `poll`.
+  /// Other negative: failed; -ENOSYS: not on this network. What the peer has not exposed for writing is not written, and ends the connection.
+  /// Writes and messages may overtake each other. \param operation null where `confirms`, and `bytes` are at most Capabilities::copied_write
+  virtual int write(Address, const void*, std::size_t, void* /*descriptor*/, std::uint64_t /*address*/, std::uint64_t /*key*/, Operation*) noexcept {
     return -ENOSYS;
   }
-  /// The same, and the peer's `poll` has an event with `data` when it is in place.
+  /// The same, and the peer's `poll` has an event with `immediate` when it is in place.
   virtual int write_with_data(Address, const void*, std::size_t, void* /*descriptor*/, std::uint64_t /*address*/, std::uint64_t /*key*/,
-                              std::uint64_t /*data*/, Operation&) noexcept {
+                              std::uint32_t /*immediate*/, Operation*) noexcept {
     return -ENOSYS;
   }
-  /// Carries out `what` on the peer's registered memory; `*before` is what was there. As `write`.
-  virtual int atomic(Address, Atomic, std::uint64_t /*operand*/, std::uint64_t /*compare*/, std::uint64_t* /*before*/, void* /*descriptor*/,
+  /// `operation` comes back when all writes that were posted to the peer before are in place. As `read`. \pre Capabilities::confirms
+  virtual int confirm(Address, Operation&) noexcept { return -ENOSYS; }
+  /// Whether `atomic` works so; `fetches`: with `before`. Settled by `open`.
+  [[nodiscard]] virtual bool has_atomic(Atomic, AtomicType, bool /*fetches*/) const noexcept { return false; }
+  /// Carries out `what` on a number in the peer's registered memory; `*before` is what was there, unless null. The descriptor is that of the memory
+  /// around operand, compare and before. `operation` comes back when all is done. As `read`.
+  virtual int atomic(Address, Atomic, AtomicType, const void* /*operand*/, const void* /*compare*/, void* /*before*/, void* /*descriptor*/,
                      std::uint64_t /*address*/, std::uint64_t /*key*/, Operation&) noexcept {
     return -ENOSYS;
   }
@@ -108,7 +128,7 @@ class Context {
   /// Whether the last `poll` has moved bytes, with which nothing need be complete yet. False where the network does not say.
   [[nodiscard]] bool has_moved() const noexcept { return moved_; }
 
-  /// After one `read` or several, unless `poll` follows.
+  /// After one `read`, `write` or `confirm`, or several, unless `poll` follows.
   virtual void flush() noexcept {}
 
   /// Completions, at most `n`; frees what earlier receive events pointed to. Negative: the queue itself failed.

@@ -32,6 +32,11 @@ enum class Step : std::uint8_t {
   close,     ///< line, reset
   look,      ///< times
   answer,    ///< line, what is wrong with it: a welcome, or a choice
+  write,     ///< line, region, what is wrong with it, offset, size: a peer's
+  ask,       ///< line, how far back or ahead: whether writes are in place
+  confirm,   ///< line, which: the answer to what the context asks
+  put,       ///< peer, size, how: the context's write
+  settle_puts,  ///< peer: the context asks whether its writes are in place
   count
 };
 
@@ -95,6 +100,16 @@ class Play {
 
   void step(Step what) {
     if (what == Step::connect) return connect();
+    if (what == Step::put || what == Step::settle_puts) {
+      settle();
+      const std::string& to = peer();
+      const std::size_t bytes = what == Step::put ? in_.size() : 0;
+      const bool uncopied = what == Step::put && in_.byte() % 2;
+      if (other_.posted.size() > 64) return;
+      if (what == Step::put) other_.post_write(to, bytes, uncopied);
+      else other_.post_confirm(to);
+      return other_.settle();
+    }
     if (what == Step::read || what == Step::post) {
       settle();
       const std::string& to = peer();
@@ -106,7 +121,7 @@ class Play {
     }
     if (what == Step::lend) {
       const std::size_t bytes = in_.size();
-      if (other_.regions.size() < 8) other_.register_region(bytes);
+      if (other_.regions.size() < 8) other_.register_region(bytes, other_.regions.size() % 2 == 0);
       return;
     }
     if (what == Step::withdraw) {
@@ -168,8 +183,39 @@ class Play {
         other_.add(line, what == Step::reply ? tcp::PacketKind::reply : tcp::PacketKind::refusal, read->id + (fault % 16 == 3), body.data(), bytes);
         break;
       }
+      case Step::write: {
+        const std::uint64_t key = other_.keys[in_.byte() % other_.keys.size()];
+        const std::uint8_t fault = in_.byte();
+        tcp::WriteHead where{key, in_.size()};
+        std::size_t bytes = std::min(in_.size(), std::size_t{100'000});
+        std::uint64_t id = ++other_.last_number(line);
+        auto kind = tcp::PacketKind::write;
+        if (fault % 16 == 1) where.key ^= std::uint64_t{1} << in_.byte() % 64;
+        if (fault % 16 == 2) where.offset = -where.offset;
+        if (fault % 16 == 3) id = in_.two();
+        if (fault % 16 == 4) id = static_cast<std::uint32_t>(id - in_.byte() % 4);
+        if (fault % 16 == 5) where.offset += std::uint64_t{1} << in_.byte() % 64;
+        if (fault & 16) {
+          kind = tcp::PacketKind::write_with_data;
+          id |= std::uint64_t{in_.byte()} << 32;
+        }
+        auto body = some(sizeof where + bytes);
+        std::memcpy(body.data(), &where, sizeof where);
+        const std::size_t said = fault % 16 == 6 ? sizeof where + in_.size() : body.size();
+        if (fault % 16 == 7) body.resize(in_.byte() % sizeof where);
+        other_.add(line, kind, id, body.data(), body.size(), static_cast<std::uint32_t>(fault % 16 == 7 ? body.size() : said), tcp::packet_version);
+        break;
+      }
+      case Step::ask: {
+        const tcp::WriteAwaited question{static_cast<std::uint32_t>(other_.last_number(line) - in_.byte() % 4 + in_.byte() % 2), 0};
+        other_.add(line, tcp::PacketKind::confirm, next_id_++, &question, sizeof question);
+        break;
+      }
+      case Step::confirm:
+        if (const Posted* read = other_.waiting_read(in_.byte(), true)) other_.add(line, tcp::PacketKind::confirmed, read->id, nullptr, 0);
+        break;
       case Step::packet: {
-        const auto kind = static_cast<tcp::PacketKind>(in_.byte() % 16 ? in_.byte() % 6 : in_.two());
+        const auto kind = static_cast<tcp::PacketKind>(in_.byte() % 16 ? in_.byte() % 11 : in_.two());
         const auto version = static_cast<std::uint16_t>(in_.byte() % 16 ? tcp::packet_version : in_.two());
         const auto said = static_cast<std::uint32_t>(in_.byte() % 2 ? in_.size() : -in_.size());
         const std::uint64_t id = in_.number(in_.byte() % 9);
@@ -252,7 +298,7 @@ using List = std::vector<std::uint8_t>;
 std::uint8_t of(Step step) { return static_cast<std::uint8_t>(step); }
 constexpr std::uint8_t everything = 0, wait = 1;                 // of Step::send
 constexpr std::uint8_t small_size(unsigned n) { return static_cast<std::uint8_t>(n * 8 + 1); }  // up to 31 bytes
-constexpr std::uint8_t thousands = 7, greatest = 4;
+constexpr std::uint8_t thousands = 7, greatest = 4, none = 0;
 
 List join(std::initializer_list<List> parts) {
   List all{7};
@@ -266,6 +312,9 @@ std::vector<List> seeds() {
   const auto send_some = [](std::uint8_t line, std::uint8_t n) { return List{of(Step::send), line, 1, small_size(n), wait}; };
   const auto messages = [](std::uint8_t line, std::uint8_t size, std::uint8_t n) { return List{of(Step::message), line, size, n}; };
   const auto chooses = [](std::uint8_t line) { return List{of(Step::answer), line, 0}; };
+  const auto write = [](std::uint8_t region, auto... place) { return List{of(Step::write), 0, region, 0, static_cast<std::uint8_t>(place)...}; };
+  const auto asks_for = [](std::uint8_t line) { return List{of(Step::ask), line, 0, 0}; };
+  const List lends{of(Step::lend), thousands, 250, of(Step::lend), thousands, 250};
   const List read{of(Step::read), 2, thousands, 90}, reply{of(Step::reply), 0, 0, 0};
   return {
       join({hello, messages(0, small_size(9), 3), send(0)}),
@@ -300,6 +349,17 @@ std::vector<List> seeds() {
       join({{of(Step::post), 5, greatest, of(Step::connect), 5, 0, of(Step::answer), 0, 0}, send(0), {of(Step::post), 5, 7, 3}, messages(1, greatest, 3), send(1)}),
       join({{of(Step::post), 4, greatest, of(Step::connect), 4, 8}, chooses(1), messages(1, greatest, 3), {of(Step::answer), 0, 0}, send(0), send(1), {of(Step::post), 4, 7, 3}}),
       join({{of(Step::post), 4, greatest, of(Step::close), 0, 0, of(Step::read), 6, greatest}}),
+      join({hello, lends, write(2, small_size(3), small_size(20)), write(1, small_size(23), small_size(9)), asks_for(0), send(0)}),
+      join({hello, lends, write(2, none, thousands, 200), asks_for(0), send_some(0, 20), send_some(0, 30), send(0)}),
+      join({hello, lends, write(2, none, thousands, 200), send_some(0, 30), {of(Step::send), 0, 1, thousands, 100, wait}, {of(Step::withdraw), 2}, send(0)}),
+      join({hello, lends, write(2, thousands, thousands, 200), send(0)}),
+      join({hello, lends, {of(Step::write), 0, 0, 0, small_size(1), small_size(8)}, send(0)}),
+      join({hello, lends, {of(Step::write), 0, 2, 16, small_size(1), small_size(8), 77}, send(0), {of(Step::write), 0, 2, 16, none, thousands, 90, 78}, send(0)}),
+      join({hello, hello, lends, write(2, none, small_size(8)), {of(Step::write), 1, 2, 0, small_size(9), small_size(8)}, {of(Step::ask), 1, 0, 0}, send(1), send(0)}),
+      join({{of(Step::put), 0, small_size(9), 0, of(Step::put), 0, thousands, 90, 1, of(Step::settle_puts), 0, of(Step::confirm), 0, 0}, send(0)}),
+      join({hello, {of(Step::put), 2, small_size(9), 0, of(Step::settle_puts), 2, of(Step::settle_puts), 2, of(Step::confirm), 0, 1}, send(0),
+            {of(Step::confirm), 0, 0}, send(0), {of(Step::reply), 0, 0, 0}, send(0)}),
+      join({{of(Step::put), 1, small_size(20), 1, of(Step::connect), 1, 0, of(Step::put), 1, thousands, 9, 0, of(Step::settle_puts), 1, of(Step::confirm), 1, 0}, send(1)}),
       join({hello, {of(Step::packet), 0, 1, 1, 1, 0, small_size(5), 0, small_size(30)}, send(0)}),
       join({hello, messages(0, small_size(9), 3), {of(Step::damage), 0, small_size(6), 0}, send(0)}),
   };

@@ -126,13 +126,45 @@ void Stranger::post_message(const std::string& peer, std::size_t bytes) {
   if (code == 1) message.complete = true;
 }
 
-void Stranger::register_region(std::size_t bytes) {
+void Stranger::post_write(const std::string& peer, std::size_t bytes, bool uncopied) {
+  const wire::Address to = context.insert(peer);
+  Posted& write = post(false, identity_of(peer), bytes);
+  write.writes = true;
+  write.room.resize(bytes);
+  fill(write.room.data(), bytes, write.number);
+  uncopied = uncopied || bytes > context.capabilities().copied_write;
+  const int code = context.write(to, write.room.data(), bytes, nullptr, std::uint64_t{write.number} << 32, 0x5eed, uncopied ? &write.operation : nullptr);
+  must(code >= 0 || code == -EAGAIN || is_troubled(write.peer), "a write is not taken");
+  if (code == -EAGAIN || code < 0) {
+    write.complete = write.arrived = true;
+    return;
+  }
+  if (code == 1) write.complete = true;
+  write.count = ++posted_writes_[write.peer];
+  context.flush();
+}
+
+void Stranger::post_confirm(const std::string& peer) {
+  Posted& question = post(true, identity_of(peer), 0);
+  question.confirms = true;
+  question.room.assign(2 * Posted::guard, std::byte{0x5a});
+  question.count = posted_writes_[question.peer];
+  must(context.confirm(context.insert(peer), question.operation) == 0, "a confirmation is not taken");
+  context.flush();
+}
+
+void Stranger::register_region(std::size_t bytes, bool may_write) {
   regions.push_back(std::make_unique<Region>());
   Region& region = *regions.back();
   region.seed = regions.size() + 1000;
-  region.memory.resize(bytes);
-  fill(region.memory.data(), bytes, region.seed);
-  must(context.register_memory(region.memory.data(), bytes, wire::Use::read_by_peers, region.registration), "memory is not registered");
+  region.bytes = bytes;
+  region.may_write = may_write;
+  region.memory.assign(bytes + 2 * Region::guard, std::byte{0x5a});
+  fill(region.at(), bytes, region.seed);
+  region.right = region.memory;
+  region.unsure.assign(region.memory.size(), false);
+  must(context.register_memory(region.at(), bytes, may_write ? wire::Use::written_by_peers : wire::Use::read_by_peers, region.registration),
+       "memory is not registered");
   keys.push_back(region.registration.key);
   region.used = true;
 }
@@ -145,6 +177,12 @@ void Stranger::withdraw_region(std::size_t i) {
     if (answer.good && answer.region == i) {
       answer.withdrawn = true;
       trouble(answer.peer);  // where a part of it has left, the connection ends
+    }
+  for (auto& line : lines)
+    if (line->writing == &region && line->left) {  // the rest has nowhere to go
+      line->writing = nullptr;
+      line->over = line->bad = true;
+      trouble(line->peer);
     }
   context.deregister(region.registration);
   std::fill(region.memory.begin(), region.memory.end(), std::byte{0xee});
@@ -219,10 +257,10 @@ void Stranger::finish() {
   }
 }
 
-Posted* Stranger::waiting_read(std::size_t which) {
+Posted* Stranger::waiting_read(std::size_t which, bool confirms) {
   std::vector<Posted*> waiting;
   for (const auto& one : posted)
-    if (one->reads && one->asked && !one->complete) waiting.push_back(one.get());
+    if (one->reads && one->confirms == confirms && one->asked && !one->complete) waiting.push_back(one.get());
   return waiting.empty() ? nullptr : waiting[which % waiting.size()];
 }
 
@@ -341,6 +379,8 @@ bool Stranger::nothing_is_missing() {
     if (!is_reachable(one->peer)) continue;
     if (one->reads ? !one->asked : !one->arrived || !one->complete) return false;
   }
+  if (!announced_.empty()) return false;
+  if (std::any_of(confirmed_.begin(), confirmed_.end(), [&](const auto& one) { return is_reachable(one.first); })) return false;
   return std::none_of(answers_.begin(), answers_.end(), [&](const Answer& answer) { return is_reachable(answer.peer); });
 }
 
@@ -357,6 +397,7 @@ bool Stranger::is_reachable(std::uint64_t peer) const {
 
 const char* Stranger::why_not() {
   if (!expected_.empty()) return "a message is not handed out";
+  if (!announced_.empty()) return "a write is not announced";
   for (const auto& line : lines)
     if (line->fd >= 0 && line->bad && inside_of(*line) >= 0) return "a connection with a bad packet is not closed";
   if (!at_rest()) return "the context does not come to rest";

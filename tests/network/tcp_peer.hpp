@@ -5,6 +5,7 @@
 //   - whole good messages were handed out, byte for byte and in order, up to the first bad packet of their connection, and no other
 //   - a connection with a bad packet is closed, and whatever was posted to its peer and cannot arrive any more has failed
 //   - a reply carries the bytes of registered memory that were asked for; what is not registered, or not any more, is refused
+//   - a write brings its bytes into registered memory, and no byte elsewhere; it is confirmed when it and all before it are there, not before
 //   - an operation completes once; a read has brought the bytes of its reply, wrote no other byte, and none after it was complete
 //   - no good connection is closed
 #pragma once
@@ -72,10 +73,13 @@ inline std::uint64_t identity_of(std::string_view name) {
 }
 inline constexpr std::uint32_t loopback = INADDR_LOOPBACK;
 
-/// What the context was asked to send or read. The first member is what it knows.
+/// What the context was asked to send, write or read. The first member is what it knows.
 struct Posted {
   wire::Operation operation;
-  bool reads = false;  ///< a read, not a message
+  bool reads = false;     ///< a read, or a confirmation
+  bool confirms = false;  ///< a confirmation: a read of nothing, so to say
+  bool writes = false;    ///< a write, not a message
+  std::uint32_t count = 0;  ///< of writes to the peer until then
   std::uint64_t peer = 0;
   std::size_t number = 0, bytes = 0;
   bool complete = false, arrived = false;
@@ -90,10 +94,15 @@ struct Posted {
   [[nodiscard]] std::byte* at() { return room.data() + guard; }
 };
 
-/// Memory that may be read. After it is withdrawn it holds what nobody may see.
+/// Memory that may be read, or written. After it is withdrawn it holds what nobody may see.
 struct Region {
-  std::vector<std::byte> memory;
-  std::size_t seed = 0;
+  static constexpr std::size_t guard = 64;
+  std::vector<std::byte> memory;   ///< between two guards
+  std::vector<std::byte> right;    ///< what is to be in it
+  std::vector<bool> unsure;        ///< may be there or not: who wrote it is in trouble
+  std::size_t seed = 0, bytes = 0;
+  bool may_write = false;          ///< and not be read
+  [[nodiscard]] std::byte* at() { return memory.data() + guard; }
   wire::Registration registration;
   bool used = false;
 };
@@ -104,6 +113,16 @@ struct Answer {
   std::uint64_t id;
   bool good, withdrawn;
   std::size_t region, seed, offset, bytes;
+};
+
+/// What a peer has written, by its numbers.
+struct Written {
+  std::uint32_t landed = 0, early_from = 0, early = 0;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> questions;  ///< numbers that it asks for before they are there, and ids
+  [[nodiscard]] bool may_be_next(std::uint32_t number) const {
+    if (number == landed + 1) return true;
+    return early ? number == early_from + early : static_cast<std::int32_t>(number - landed) > 0;
+  }
 };
 
 /// A connection, seen from outside.
@@ -127,6 +146,8 @@ struct Line {
   std::size_t have = 0, left = 0, pad = 0;
   std::vector<std::byte> body;
   Posted* reply = nullptr;
+  Region* writing = nullptr;       ///< a write is being sent, and is good so far
+  std::size_t place = 0;           ///< of its next byte
   // What came.
   std::vector<std::byte> in;
   bool greeted_us = false, welcomed_us = false, chose_us = false, ended = false;
@@ -181,7 +202,9 @@ class Stranger {
   // The context's side.
   void post_read(const std::string& peer, std::size_t bytes);
   void post_message(const std::string& peer, std::size_t bytes);
-  void register_region(std::size_t bytes);
+  void post_write(const std::string& peer, std::size_t bytes, bool uncopied);
+  void post_confirm(const std::string& peer);
+  void register_region(std::size_t bytes, bool may_write = false);
   void withdraw_region(std::size_t i);
 
   /// From now on nothing is taken of what the context sends, or all of it again.
@@ -199,8 +222,10 @@ class Stranger {
   /// At the end: a connection that was not there before is served, and nothing that was posted is forgotten.
   void finish();
 
-  /// A read whose id is known and whose reply was not sent yet.
-  [[nodiscard]] Posted* waiting_read(std::size_t which);
+  /// A read, or a confirmation, whose id is known and whose reply was not sent yet.
+  [[nodiscard]] Posted* waiting_read(std::size_t which, bool confirms = false);
+  /// The number of the last write that the peer of a line has made up, by the rules.
+  [[nodiscard]] std::uint32_t& last_number(const Line& line) { return numbers_[line.peer]; }
 
   tcp::Context context;
   std::vector<std::unique_ptr<Line>> lines;
@@ -236,7 +261,9 @@ class Stranger {
 
   /// Reads what is about to be sent. Fewer bytes than given: the rest cannot be foretold.
   std::size_t follow(Line& line, const std::byte* at, std::size_t bytes);
-  Posted* read_of(const Line& line, std::uint64_t id);
+  Posted* read_of(const Line& line, std::uint64_t id, bool confirms = false);
+  void begin_write(Line& line);
+  bool end_write(Line& line);
 
   /// An id may be that of a read whose request has not come yet.
   bool is_unclear(const Line& line, const tcp::PacketHead& head);
@@ -281,6 +308,10 @@ class Stranger {
   std::deque<std::vector<std::byte>> expected_;  ///< messages that were sent and not handed out
   std::vector<Answer> answers_;                 ///< that the context owes
   std::map<std::uint64_t, int> answered_;
+  std::map<std::uint64_t, Written> written_;     ///< by peers
+  std::map<std::uint64_t, std::uint32_t> numbers_, posted_writes_, came_writes_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> confirmed_;  ///< peers and ids that are to be answered
+  std::map<std::uint32_t, int> announced_;       ///< to be handed out with writes
   std::map<std::uint64_t, bool> troubled_;
   std::vector<std::uint64_t> failing_;
   std::size_t messages_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace heddle::test {
 
@@ -25,6 +26,7 @@ std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes)
       line.pad = tcp::padding(head.bytes);
       line.body.clear();
       line.reply = nullptr;
+      line.writing = nullptr;
       if (head.kind == tcp::PacketKind::reply) {
         line.reply = read_of(line, head.id);
         line.reply->landing = &line;
@@ -32,10 +34,25 @@ std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes)
       if (!line.left) end_body(line);
       continue;
     }
-    const std::size_t n = std::min(bytes - done, line.left + line.pad), of_body = std::min(n, line.left);
-    std::vector<std::byte>& to = line.reply ? line.reply->expected : line.body;
-    to.insert(to.end(), at + done, at + done + of_body);
+    tcp::PacketHead head;
+    std::memcpy(&head, line.head, sizeof head);
+    const bool writes = head.kind == tcp::PacketKind::write || head.kind == tcp::PacketKind::write_with_data;
+    const std::size_t lacks = writes && !line.writing ? sizeof(tcp::WriteHead) - line.body.size() : line.left + line.pad;
+    const std::size_t n = std::min({bytes - done, line.left + line.pad, lacks}), of_body = std::min(n, line.left);
+    if (line.writing) {
+      for (std::size_t i = 0; i < of_body; ++i, ++line.place) {
+        line.writing->right[line.place] = at[done + i];
+        line.writing->unsure[line.place] = is_troubled(line.peer);
+      }
+    } else {
+      std::vector<std::byte>& to = line.reply ? line.reply->expected : line.body;
+      to.insert(to.end(), at + done, at + done + of_body);
+    }
     done += n;
+    if (writes && !line.writing && line.body.size() == sizeof(tcp::WriteHead)) {
+      begin_write(line);
+      if (line.bad) continue;
+    }
     line.pad -= n - of_body;
     line.left -= of_body;
     if (of_body && !line.left) end_body(line);
@@ -44,17 +61,58 @@ std::size_t Stranger::follow(Line& line, const std::byte* at, std::size_t bytes)
   return done;
 }
 
-Posted* Stranger::read_of(const Line& line, std::uint64_t id) {
+void Stranger::begin_write(Line& line) {
+  tcp::PacketHead head;
+  tcp::WriteHead where;
+  std::memcpy(&head, line.head, sizeof head);
+  std::memcpy(&where, line.body.data(), sizeof where);
+  const std::size_t bytes = head.bytes - sizeof where;
+  line.bad = true;
+  if (!written_[line.peer].may_be_next(static_cast<std::uint32_t>(head.id))) return;
+  for (const auto& region : regions) {
+    if (!region->used || !region->may_write || region->registration.key != where.key) continue;
+    if (where.offset > region->bytes || bytes > region->bytes - where.offset) return;
+    line.writing = region.get();
+    line.place = Region::guard + where.offset;
+    line.bad = false;
+  }
+}
+
+/// All of it was sent. False: it must not have come.
+bool Stranger::end_write(Line& line) {
+  tcp::PacketHead head;
+  std::memcpy(&head, line.head, sizeof head);
+  const auto number = static_cast<std::uint32_t>(head.id);
+  line.writing = nullptr;
+  Written& all = written_[line.peer];
+  if (!all.may_be_next(number)) return false;
+  if (number == all.landed + 1) {
+    ++all.landed;
+    if (all.early && all.early_from == all.landed + 1) all.landed += std::exchange(all.early, 0);
+  } else if (!all.early++) {
+    all.early_from = number;
+  }
+  if (head.kind == tcp::PacketKind::write_with_data) ++announced_[static_cast<std::uint32_t>(head.id >> 32)];
+  std::erase_if(all.questions, [&](const auto& one) {
+    if (static_cast<std::int32_t>(one.first - all.landed) > 0) return false;
+    confirmed_.emplace_back(line.peer, one.second);
+    return true;
+  });
+  return true;
+}
+
+Posted* Stranger::read_of(const Line& line, std::uint64_t id, bool confirms) {
   for (const auto& one : posted)
-    if (one->reads && one->asked && !one->complete && !one->finished && !one->refused && one->id == id &&
+    if (one->reads && one->confirms == confirms && one->asked && !one->complete && !one->finished && !one->refused && one->id == id &&
         one->peer == line.peer)
       return one.get();
   return nullptr;
 }
 
 bool Stranger::is_unclear(const Line& line, const tcp::PacketHead& head) {
-  if (head.kind != tcp::PacketKind::reply && head.kind != tcp::PacketKind::refusal) return false;
-  return !read_of(line, head.id) && std::any_of(posted.begin(), posted.end(), [&](const auto& one) {
+  const bool confirms = head.kind == tcp::PacketKind::confirmed;
+  if (head.kind != tcp::PacketKind::reply && head.kind != tcp::PacketKind::refusal && !confirms) return false;
+  return !read_of(line, head.id, confirms) && std::any_of(posted.begin(), posted.end(), [&](const auto& one) {
     return one->reads && !one->asked && !one->complete && one->peer == line.peer;
   });
 }
@@ -75,6 +133,11 @@ bool Stranger::is_good(const Line& line, const tcp::PacketHead& head) {
       const Posted* read = read_of(line, head.id);
       return read && !read->landing && head.bytes == (head.kind == tcp::PacketKind::reply ? read->bytes : 0);
     }
+    case tcp::PacketKind::confirmed: return read_of(line, head.id, true) && head.bytes == 0;
+    case tcp::PacketKind::write:
+    case tcp::PacketKind::write_with_data:
+      return head.bytes >= sizeof(tcp::WriteHead) && head.bytes - sizeof(tcp::WriteHead) <= context.capabilities().largest_write;
+    case tcp::PacketKind::confirm: return head.bytes == sizeof(tcp::WriteAwaited);
     default: return false;
   }
 }
@@ -84,6 +147,10 @@ void Stranger::end_body(Line& line) {
     line.reply->finished = true;
     line.reply->landing = nullptr;
     line.reply = nullptr;
+  }
+  if (line.writing && !end_write(line)) {
+    line.bad = true;
+    return;
   }
   if (!line.pad) end_packet(line);
 }
@@ -109,14 +176,24 @@ void Stranger::end_packet(Line& line) {
     case tcp::PacketKind::choice: line.peer = line.greeter; break;
     case tcp::PacketKind::message: expected_.push_back(line.body); break;
     case tcp::PacketKind::refusal: read_of(line, head.id)->refused = true; break;
+    case tcp::PacketKind::confirmed: read_of(line, head.id, true)->finished = true; break;
+    case tcp::PacketKind::confirm: {
+      tcp::WriteAwaited question;
+      std::memcpy(&question, line.body.data(), sizeof question);
+      Written& all = written_[line.peer];
+      if (static_cast<std::int32_t>(question.number - all.landed) <= 0) confirmed_.emplace_back(line.peer, head.id);
+      else if (all.questions.size() < 1024) all.questions.emplace_back(question.number, head.id);
+      else line.bad = true;
+      break;
+    }
     case tcp::PacketKind::request: {
       tcp::ReadRequest request;
       std::memcpy(&request, line.body.data(), sizeof request);
       Answer answer{line.peer, head.id, false, false, 0, 0, request.offset, request.bytes};
       for (std::size_t i = 0; i < regions.size(); ++i) {
         const Region& region = *regions[i];
-        if (!region.used || region.registration.key != request.key) continue;
-        answer.good = request.offset <= region.memory.size() && request.bytes <= region.memory.size() - request.offset;
+        if (!region.used || region.may_write || region.registration.key != request.key) continue;
+        answer.good = request.offset <= region.bytes && request.bytes <= region.bytes - request.offset;
         answer.region = i;
         answer.seed = region.seed;
       }
@@ -128,6 +205,12 @@ void Stranger::end_packet(Line& line) {
 }
 
 void Stranger::arrived(const wire::Event& event) {
+  if (!event.operation && !event.data) {
+    const auto one = announced_.find(event.immediate);
+    must(one != announced_.end(), "a write is announced that was not sent, or is not there yet");
+    if (!--one->second) announced_.erase(one);
+    return;
+  }
   if (!event.operation) {
     must(!expected_.empty(), "a message is handed out that was not sent");
     must(!(reinterpret_cast<std::uintptr_t>(event.data) & 7), "a message does not lie at a multiple of eight");
@@ -191,12 +274,43 @@ void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* bo
     return;
   }
   switch (head.kind) {
+    case tcp::PacketKind::write: {
+      tcp::WriteHead where;
+      must(head.bytes >= sizeof where, "a write is of another size");
+      std::memcpy(&where, body, sizeof where);
+      const std::size_t number = where.offset >> 32, bytes = head.bytes - sizeof where;
+      must(where.key == 0x5eed && number && number <= posted.size(), "the context writes what nobody posted");
+      Posted& one = *posted[number - 1];
+      must(one.writes && !one.arrived && one.peer == line.peer && one.room.size() == bytes && std::equal(one.room.begin(), one.room.end(), body + sizeof where),
+           "the context writes twice, something else or elsewhere");
+      must(head.id == one.count, "a write has a wrong number");
+      one.arrived = true;
+      return;
+    }
+    case tcp::PacketKind::confirm: {
+      tcp::WriteAwaited question;
+      must(head.bytes == sizeof question, "a confirmation is asked for in another size");
+      std::memcpy(&question, body, sizeof question);
+      for (const auto& one : posted) {
+        if (!one->confirms || one->asked || one->peer != line.peer || one->count != question.number) continue;
+        one->asked = true;
+        one->id = head.id;
+        return;
+      }
+      wrong("the context asks for a confirmation that nobody wants");
+    }
+    case tcp::PacketKind::confirmed: {
+      const auto one = std::find(confirmed_.begin(), confirmed_.end(), std::pair{line.peer, head.id});
+      must(one != confirmed_.end() && head.bytes == 0, "the context confirms what is not there, or twice");
+      confirmed_.erase(one);
+      return;
+    }
     case tcp::PacketKind::message: {
       std::size_t number = 0;
       if (head.bytes >= sizeof number) std::memcpy(&number, body, sizeof number);
       must(number && number <= posted.size(), "the context sends a message that nobody posted");
       Posted& one = *posted[number - 1];
-      must(!one.arrived && one.peer == line.peer && one.room.size() == head.bytes && std::equal(one.room.begin(), one.room.end(), body),
+      must(!one.writes && !one.reads && !one.arrived && one.peer == line.peer && one.room.size() == head.bytes && std::equal(one.room.begin(), one.room.end(), body),
            "the context sends a message twice, changed or elsewhere");
       one.arrived = true;
       return;
@@ -232,6 +346,11 @@ void Stranger::came(Line& line, const tcp::PacketHead& head, const std::byte* bo
 }
 
 void Stranger::verify() {
+  for (const auto& region : regions)
+    for (std::size_t i = 0; i < region->memory.size(); ++i) {
+      const bool guard = i < Region::guard || i >= Region::guard + region->bytes;
+      if (region->memory[i] != region->right[i] && !region->unsure[i]) wrong(guard ? "a byte was written outside of what is exposed" : "exposed memory holds other bytes than were written");
+    }
   for (const std::uint64_t peer : failing_)
     for (const auto& one : posted)
       must(one->peer != peer || !one->reads || one->complete, "one read fails because of its peer, and another does not");

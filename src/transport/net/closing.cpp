@@ -91,10 +91,13 @@ void Engine::tick(Held& held) noexcept {
   std::vector<Connection*> silent;
   for (auto& entry : connections_) {
     Connection& connection = *entry.second;
-    const bool waits = closing ? !has_parted(connection) : connection.sent != connection.acked && !connection.peer_closing;
-    if (!waits || connection.acked != connection.acked_before) connection.silent = 0;
+    const bool waits = (closing ? !has_parted(connection) : connection.sent != connection.acked && !connection.peer_closing) ||
+                       connection.unanswered || connection.stalled;
+    if (!waits || connection.acked != connection.acked_before || connection.moved != connection.moved_before) connection.silent = 0;
     else ++connection.silent;
     connection.acked_before = connection.acked;
+    connection.moved_before = connection.moved;
+    connection.stalled = false;  // who still wants to post says so again
     if (!connection.silent) continue;
     // Less and less often: a peer that is stopped finds every question as a connection to be accepted.
     if (closing && std::has_single_bit(connection.silent) && connection.address != wire::no_address && context_->has_left(connection.address)) {

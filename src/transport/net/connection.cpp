@@ -64,6 +64,13 @@ void Engine::append_name(Held& held, Connection& connection, RecordKind kind, Vc
   std::memcpy(to + sizeof head, name.data(), name.size());
 }
 
+/// Begins the first frame to a peer with our address, and asks for its own if that is not known.
+void Engine::greet(Held& held, Connection& connection) noexcept {
+  connection.greet = false;
+  append_name(held, connection, Control::hello, vci_, name());
+  if (connection.address == wire::no_address) ask_address(held, connection);
+}
+
 /// Asks VCI 0 of the peer's process for the connection's address. The answer comes to this VCI.
 void Engine::ask_address(Held& held, Connection& connection) noexcept {
   Connection& first = connection_to(connection.process, Lane{});

@@ -8,6 +8,7 @@
 
 #include "transport/address.hpp"
 #include "transport/net/completion.hpp"
+#include "transport/net/region.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::net {
@@ -26,6 +27,26 @@ struct Frame : wire::Operation {
   Completion* completion = nullptr;  ///< told when the network is done with `body`
   std::uint32_t bytes = 0;           ///< filled
   std::byte* data = nullptr;
+};
+
+/// A read, write or update of a peer's memory under way, or a confirmation.
+struct RegionPiece : wire::Operation {
+  Connection* connection = nullptr;
+  RegionPiece* next = nullptr;
+  Pending* pending = nullptr;           ///< of who waits for it
+  struct WriteGroup* group = nullptr;   ///< that it is one of
+  wire::Registration memory;            ///< of the caller's memory, where it had to be registered
+  Frame* copy = nullptr;                ///< what holds a copy instead
+  void* to = nullptr;                   ///< where `bytes` of that copy go in the end, from its byte `from` on
+  std::size_t from = 0, bytes = 0;
+  bool confirms = false;
+};
+
+/// Writes that were posted between two confirmations, where the network says of each that it is in place.
+struct WriteGroup {
+  std::uint32_t under_way = 0;
+  Pending* pending = nullptr;           ///< of who waits until they and all before them are in place
+  WriteGroup* next = nullptr;
 };
 
 /// From a VCI of this process to a VCI of another. Records on it are handled in the order in which they were sent.
@@ -51,6 +72,14 @@ struct Connection {
   Frame *head = nullptr, *tail = nullptr;  ///< closed, in order, not posted
   std::uint32_t posted = 0;      ///< writes under way
   std::map<std::uint32_t, std::vector<std::byte>> early;  ///< frames that came before their turn, by number
+  // Operations on the peer's memory.
+  bool unconfirmed = false;      ///< written since the last confirmation was asked for
+  bool stalled = false;          ///< the last one could not be posted; until the helper's next tick
+  std::uint32_t confirming = 0;  ///< confirmations under way
+  std::uint32_t unanswered = 0;  ///< operations under way
+  std::uint64_t moved = 0;       ///< counts what was posted and answered
+  WriteGroup *groups = nullptr, *last_group = nullptr;  ///< the oldest that somebody waits for; the one being filled
+  std::uint64_t moved_before = 0;  ///< `moved` at the helper's last tick
   std::uint64_t acked_before = 0;  ///< `acked` at the helper's last tick
   std::uint32_t silent = 0;      ///< ticks for which the peer has confirmed nothing of what it was sent
 };

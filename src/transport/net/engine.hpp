@@ -17,6 +17,7 @@
 #include "transport/net/connection.hpp"
 #include "transport/net/host.hpp"
 #include "transport/net/look_pace.hpp"
+#include "transport/net/region.hpp"
 #include "transport/record.hpp"
 #include "transport/process.hpp"
 #include "transport/wire.hpp"
@@ -35,6 +36,7 @@ struct Common {
   const wire::Factory* factory = nullptr;
   wire::Choice choice;
   const ProcessAddress& (*address_of)(ProcessIndex process) noexcept = nullptr;  ///< thread-safe
+  void (*written)(Held& held, std::uint32_t immediate) noexcept = nullptr;  ///< \see hear_writes
   void (*wake_helper)() noexcept = nullptr;  ///< somebody has gathered messages, and may not come back soon. Thread-safe
   std::uint64_t key = 0;           ///< of the job
   ProcessName self{};
@@ -86,6 +88,8 @@ class Engine {
 
   /// The connection that messages for the peer's lane take, made on first use.
   Connection& connection_to(ProcessIndex process, Lane lane) noexcept;
+  /// The connection that leads to a region of the peer's.
+  Connection& connection_to(ProcessIndex process, const RemoteRegion& region) noexcept { return connection_to(process, lane_to(region.vci)); }
 
   // --- sending ---
 
@@ -122,6 +126,40 @@ class Engine {
   void deregister(wire::Registration& registration) noexcept { context_->deregister(registration); }
   /// Fetches memory of a peer, in pieces. \pre capabilities().reads
   void read(Held& held, RemoteRead& read) noexcept;
+
+  // --- memory of peers (docs/design/network.md) ---
+  //
+  // Each call says 1: done; 0: `pending` was increased, and is decreased when it is done; -EAGAIN: nothing happened, since too much is under way,
+  // or the peer's address is not known yet: make progress, and call again; -ENOSYS: the network cannot; -ERANGE: outside the region;
+  // -EMSGSIZE: more than Capabilities::largest_write or largest_read.
+  // A peer that is gone, or refuses, ends the job. No call blocks.
+
+  /// Lets peers use memory of this process, which stays in place until it is withdrawn. May be empty. False where the network refuses.
+  /// \param use one of Use::…_by_peers
+  bool expose(void* memory, std::size_t bytes, wire::Use use, Region& region) noexcept;
+  /// Peers that still use it lose their connection, and with that the job ends: whoever calls has heard that they are done.
+  void withdraw(Region& region) noexcept;
+  /// Writes to a region of the peer's. Done: `from` is free again; the bytes are in place after `confirm_writes`. In no order with other writes
+  /// and messages. What is small is copied, and leaves with what follows, at the latest when this VCI makes progress.
+  int write(Held& held, Connection& connection, const void* from, std::size_t bytes, const RemoteRegion& to, std::uint64_t offset,
+            Pending& pending) noexcept;
+  /// The same, and then what `hear_writes` was given is called at the peer with `immediate`. Leaves at once. `bytes` may be 0.
+  int write_with_data(Held& held, Connection& connection, const void* from, std::size_t bytes, const RemoteRegion& to, std::uint64_t offset,
+                      std::uint32_t immediate, Pending& pending) noexcept;
+  /// Done: all writes on the connection before this are in place, whoever asked for them. One message and its answer, however many there were;
+  /// none where nothing was written since the last one.
+  int confirm_writes(Held& held, Connection& connection, Pending& pending) noexcept;
+  /// Reads a region of the peer's. Done: `to` holds the bytes. In no order with writes.
+  int read(Held& held, Connection& connection, void* to, std::size_t bytes, const RemoteRegion& from, std::uint64_t offset,
+           Pending& pending) noexcept;
+  /// Whether `update` can do that. \param fetches the value before is wanted
+  [[nodiscard]] bool has_atomic(wire::Atomic what, wire::AtomicType type, bool fetches) const noexcept {
+    return context_->has_atomic(what, type, fetches);
+  }
+  /// Carries out `what` on a number in a region of the peer's, as one step for all that reach it through the network. Operand and comparand are
+  /// copied. Done: it is in place, and `before`, unless null, holds what was there. \param compare for Atomic::compare_swap
+  int update(Held& held, Connection& connection, wire::Atomic what, wire::AtomicType type, const void* operand, const void* compare, void* before,
+             const RemoteRegion& at, std::uint64_t offset, Pending& pending) noexcept;
 
   // --- progress ---
 
@@ -177,6 +215,7 @@ class Engine {
   Connection& new_connection(ProcessIndex process, VciIndex vci) noexcept;
   Connection* find(ProcessIndex process, VciIndex vci) const noexcept;
   void append_name(Held& held, Connection& connection, RecordKind kind, VciIndex vci, std::string_view name) noexcept;
+  void greet(Held& held, Connection& connection) noexcept;
   void ask_address(Held& held, Connection& connection) noexcept;
   void learn_address(Held& held, Connection& connection, const Record& record) noexcept;
 
@@ -190,6 +229,18 @@ class Engine {
   void queue(RemoteRead& read) noexcept;
   bool issue_queued() noexcept;
   static void piece_arrived(wire::Operation& operation, const wire::Event& event, Held& held) noexcept;
+
+  bool is_reachable(Held& held, Connection& connection) noexcept;
+  RegionPiece& new_piece(Connection& connection) noexcept;
+  void recycle(RegionPiece& piece) noexcept;
+  int posted(Connection& connection, RegionPiece* piece, int code, Pending* pending) noexcept;
+  static void piece_done(wire::Operation& operation, const wire::Event& event, Held& held) noexcept;
+  void begin_group(Connection& connection) noexcept;
+  void end_groups(Held& held, Connection& connection) noexcept;
+  void leave_with_others() noexcept;
+  bool send_waiting(Held& held) noexcept;
+  int post_write(Held& held, Connection& connection, const void* from, std::size_t bytes, const RemoteRegion& to, std::uint64_t offset,
+                 const std::uint32_t* immediate, Pending& pending) noexcept;
 
   [[nodiscard]] bool may_fail(const Connection& connection, int error) const noexcept;
   [[nodiscard]] bool is_parting(const Connection& connection) const noexcept;
@@ -211,10 +262,14 @@ class Engine {
   ReadPiece* free_pieces_ = nullptr;
   std::vector<Slab> slabs_;
   RemoteRead *reads_head_ = nullptr, *reads_tail_ = nullptr;  ///< with pieces to ask for
+  RegionPiece* free_region_pieces_ = nullptr;
+  WriteGroup* free_groups_ = nullptr;
   LookPace pace_;
   std::uint32_t epoch_ = 1;         ///< counts progress steps
   std::uint32_t epoch_before_ = 0;  ///< at the helper's last tick
   std::uint32_t under_way_ = 0;     ///< posted frames and reads
+  std::uint32_t pieces_under_way_ = 0;  ///< of operations on peers' memory
+  bool waiting_ = false;            ///< some of these wait in the context for the end of the step
   bool in_step_ = false;            ///< inside a progress step: replies leave together at its end
   bool withheld_ = false;           ///< credit was kept back because too much is kept here unasked
   std::atomic<bool> gathered_{false};

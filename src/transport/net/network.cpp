@@ -121,6 +121,8 @@ std::unique_ptr<Engine> open_engine(VciIndex vci) noexcept {
   return engine;
 }
 
+void hear_writes(void (*written)(Held& held, std::uint32_t immediate) noexcept) noexcept { common.written = written; }
+
 void begin_finish() noexcept {
   if (!active()) return;
   finish_began = ticks.load(std::memory_order_relaxed);

@@ -22,6 +22,9 @@ bool start(Host& host, const sys::Bootstrap& job, ProcessIndex self, std::size_t
 bool needs_fence() noexcept;
 /// After the fence, if `needs_fence`, and after the VCIs exist. Starts the helper: VCIs have to be locked from now on.
 bool meet(std::string& problem);
+/// Who is told, at the VCI that holds the region, of writes that peers have announced (Engine::write_with_data): with the VCI held, when the bytes
+/// are in place. Before `start`; nobody: they are ignored.
+void hear_writes(void (*written)(Held& held, std::uint32_t immediate) noexcept) noexcept;
 /// Asks all peers to confirm what was sent to them. Then `finished` becomes true in time.
 void begin_finish() noexcept;
 bool finished() noexcept;

@@ -94,6 +94,11 @@ void Engine::arrived(Held& held, const wire::Event& event) noexcept {
     HEDDLE_NOTICE_ONCE("an incoming network message failed: %s", std::strerror(event.error));
     return;
   }
+  if (!event.data) {
+    if (common_.written) return common_.written(held, event.immediate);
+    HEDDLE_NOTICE_ONCE("a write of a peer was announced that nobody here waits for");
+    return;
+  }
   const Verdict verdict = check_frame(event.data, event.bytes, common_.key, common_.ranks);
   if (verdict != Verdict::good) return refuse(verdict, event.bytes);
   FrameHead head;
@@ -130,7 +135,8 @@ void Engine::give_withheld_credit(Held& held) noexcept {
 bool Engine::poll(Held& held, bool neighbours) noexcept {
   ++epoch_;
   in_step_ = true;
-  bool worked = dirty_.empty() ? false : flush(held);
+  bool worked = false;
+  if (!dirty_.empty()) worked = flush(held);
   if (pace_.due(neighbours, sys::now_ns)) {
     wire::Event events[events_per_step];
     const int n = context_->poll(events, events_per_step);
@@ -149,7 +155,11 @@ bool Engine::poll(Held& held, bool neighbours) noexcept {
   }
   if (withheld_ && !common_.host->holds_back(held)) give_withheld_credit(held);
   if (reads_head_) worked |= issue_queued();
-  context_->flush();  // the reads of this step leave together
+  context_->flush();  // the reads and writes of this step leave together
+  if (waiting_) {
+    waiting_ = false;
+    if (dirty_.empty()) gathered_.store(false, std::memory_order_relaxed);
+  }
   in_step_ = false;
   return worked;
 }

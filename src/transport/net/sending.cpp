@@ -36,6 +36,16 @@ Engine::~Engine() {
     free_pieces_ = piece->next;
     delete piece;
   }
+  while (RegionPiece* piece = free_region_pieces_) {
+    free_region_pieces_ = piece->next;
+    delete piece;
+  }
+  for (const auto& entry : connections_)
+    for (WriteGroup* group = entry.second->groups; group;) delete std::exchange(group, group->next);
+  while (WriteGroup* group = free_groups_) {
+    free_groups_ = group->next;
+    delete group;
+  }
 }
 
 Frame* Engine::new_frame() noexcept {
@@ -104,11 +114,7 @@ void Engine::mark_dirty(Connection& connection) noexcept {
 }
 
 std::byte* Engine::append(Held& held, Connection& connection, const RecordHead& head, std::size_t payload) noexcept {
-  if (connection.greet) [[unlikely]] {
-    connection.greet = false;
-    append_name(held, connection, Control::hello, vci_, name());
-    if (connection.address == wire::no_address) ask_address(held, connection);
-  }
+  if (connection.greet) [[unlikely]] greet(held, connection);
   const std::size_t room = record_room(payload);
   if (connection.open && connection.open->bytes + room > common_.frame_bytes) {
     close_frame(held, connection);
@@ -237,10 +243,13 @@ void Engine::send_uncopied(Held& held, Connection& connection, const RecordHead&
 std::size_t Engine::largest_payload() const noexcept { return (common_.frame_bytes - sizeof(FrameHead) - record_room(0)) & ~std::size_t{7}; }
 
 bool Engine::flush(Held& held) noexcept {
-  if (dirty_.empty()) return false;
+  bool any = waiting_ && send_waiting(held);
+  if (dirty_.empty()) {
+    if (any) gathered_.store(false, std::memory_order_relaxed);
+    return any;
+  }
   std::vector<Connection*> connections;
   connections.swap(dirty_);
-  bool any = false;
   for (Connection* connection : connections) {
     connection->dirty = false;
     any |= flush(held, *connection);

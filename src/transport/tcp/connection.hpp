@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/tcp/address.hpp"
@@ -31,6 +32,9 @@ std::uint64_t own_proof(PacketKind kind, std::uint64_t from, std::uint64_t to, s
 Experience& experience() noexcept;
 
 inline constexpr std::uint32_t no_region = ~std::uint32_t{0};
+inline constexpr std::size_t largest_copied_write = 4 << 10;  ///< bytes
+
+struct Peer;
 
 /// An outgoing packet: where its pieces lie.
 struct Packet {
@@ -39,6 +43,10 @@ struct Packet {
   unsigned first, count;       ///< of `parts`: those not sent yet
   std::size_t bytes;
   std::uint32_t region;        ///< whose memory it carries; `no_region`
+  Peer* writes_to;             ///< with a write: in whose Peer::unsent it counts; null
+  std::size_t weight;          ///< for how much
+  std::byte* block;            ///< whole packets one behind the other, small writes: this instead of head and body; null
+  std::size_t last;            ///< where in it the last one begins
   PacketHead head;
   std::byte small[40];         ///< body of packets that the context itself makes
   iovec parts[5];              ///< head, up to three of the caller's, padding
@@ -63,7 +71,9 @@ struct Packet {
     return n;
   }
   /// Whether none of it has left.
-  [[nodiscard]] bool is_whole() const noexcept { return first == 0 && parts[0].iov_len == sizeof head; }
+  [[nodiscard]] bool is_whole() const noexcept {
+    return first == 0 && (block ? parts[0].iov_base == block : parts[0].iov_len == sizeof head);
+  }
   /// Removes the bytes that were sent. True when none are left.
   bool advance(std::size_t sent) noexcept {
     for (; first < count; ++first) {
@@ -78,8 +88,6 @@ struct Packet {
     return true;
   }
 };
-
-struct Peer;
 
 struct Connection {
   /// How far the handshake has come.
@@ -107,9 +115,11 @@ struct Connection {
   bool heard = false;         ///< in Context::heard_
   std::byte* buffer = nullptr;  ///< lent by the context while it holds data
   std::size_t begin = 0, end = 0;
-  // The reply being received: the rest of it goes to the caller's memory.
+  // The reply, or write, being received: the rest of it goes to the caller's memory, or to a region.
   std::byte* landing = nullptr;
-  std::size_t landing_left = 0, landing_read = 0, skip = 0;
+  std::size_t landing_left = 0, skip = 0;
+  PacketHead landing_head{};
+  std::uint32_t landing_region = no_region;  ///< with a write
 };
 
 struct Connection;
@@ -133,6 +143,13 @@ struct Peer {
   Connection* out = nullptr;  ///< the connection to send on
   Connection* offered = nullptr;  ///< the connection to switch to when `out` is drained
   std::size_t reads = 0;      ///< pending reads of its memory
+  std::size_t confirms = 0;   ///< pending
+  std::size_t unsent = 0;     ///< bytes that writes to its memory take here until they have left
+  std::uint32_t written = 0;  ///< number of the last write to its memory
+  // Of its writes to our memory. It changes over from one connection to another once (change_over), and what comes on the second may be
+  // read first; so the numbers from `early_from` on may be in place before all up to `landed` are.
+  std::uint32_t landed = 0, early_from = 0, early = 0;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> unconfirmed;  ///< numbers that it asks for, and ids of the questions
   int error = 0;              ///< errno once it can no longer be reached
   std::unique_ptr<ConnectAttempt> attempt;  ///< while there is no connection; after a failure, for the error text
 };

@@ -141,7 +141,9 @@ bool Context::open(std::size_t largest, bool, std::string& problem) {
   largest_ = largest;
   buffer_bytes_ = (std::max<std::size_t>(4 * (largest + sizeof(PacketHead) + 8), 256 << 10) + 7) & ~std::size_t{7};
   capabilities_.sends_parts = capabilities_.reads = capabilities_.tells_departures = capabilities_.keeps_messages = true;
-  capabilities_.largest_read = std::size_t{1} << 30;
+  capabilities_.writes = capabilities_.writes_with_data = capabilities_.confirms = true;
+  capabilities_.largest_read = capabilities_.largest_write = std::size_t{1} << 30;
+  capabilities_.copied_write = largest_copied_write;
   if (!listen_at(problem)) return false;
   epoll_ = make_descriptor([] { return epoll_create1(EPOLL_CLOEXEC); });
   epoll_event event{};
@@ -163,12 +165,14 @@ void Context::close() noexcept {
     ::close(connection->fd);
     while (Packet* packet = connection->head) {
       connection->head = packet->next;
+      std::free(packet->block);
       delete packet;
     }
   }
   for (const auto& peer : peers_) {
     while (Packet* packet = peer->attempt ? peer->attempt->head : nullptr) {
       peer->attempt->head = packet->next;
+      std::free(packet->block);
       delete packet;
     }
   }
@@ -182,7 +186,9 @@ void Context::close() noexcept {
   backlog_.clear();
   done_.clear();
   for (std::byte* buffer : free_buffers_) std::free(buffer);
+  for (std::byte* block : free_blocks_) std::free(block);
   free_buffers_.clear();
+  free_blocks_.clear();
   while (Packet* packet = free_packets_) {
     free_packets_ = packet->next;
     delete packet;

@@ -1,4 +1,4 @@
-// One VCI's own sockets: messages and reads of memory over TCP without a library between.
+// One VCI's own sockets: messages, reads and writes of memory over TCP without a library between.
 #pragma once
 
 #include <netinet/in.h>
@@ -23,6 +23,9 @@ void set_address(const sockaddr_storage& address);
 /// Sets the job's key; connections that do not prove knowledge of it are closed. Call before the first `poll`.
 void set_key(std::uint64_t key) noexcept;
 
+enum class PacketKind : std::uint16_t;
+struct PacketHead;
+struct WriteHead;
 struct Connection;
 struct Packet;
 struct Peer;
@@ -37,7 +40,7 @@ struct ConnectAttempt;
 /// A peer with several addresses is tried at one after the other, best first (ConnectAttempt), until the right process answers.
 ///
 /// Messages go straight from the caller's memory into the socket, and what the socket does not take is queued. An arrived message is handed out
-/// in the receive buffer; the reply to a `read` is received into the caller's memory. A poll costs one system call.
+/// in the receive buffer; the reply to a `read` is received into the caller's memory, a peer's write into the region. A poll costs one system call.
 class Context final : public wire::Context {
  public:
   Context();
@@ -50,6 +53,11 @@ class Context final : public wire::Context {
   int send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept override;
   int read(wire::Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
            wire::Operation& operation) noexcept override;
+  int write(wire::Address to, const void* data, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+            wire::Operation* operation) noexcept override;
+  int write_with_data(wire::Address to, const void* data, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+                      std::uint32_t immediate, wire::Operation* operation) noexcept override;
+  int confirm(wire::Address to, wire::Operation& operation) noexcept override;
   void flush() noexcept override;
   int poll(wire::Event* events, int n) noexcept override;
   bool register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept override;
@@ -60,19 +68,21 @@ class Context final : public wire::Context {
   wire::Address find_silent(int seconds, std::string& host) noexcept override;
 
  private:
-  struct Region {  ///< memory that peers may read
-    const std::byte* base = nullptr;
+  struct Region {  ///< memory that peers may read or write
+    std::byte* base = nullptr;
     std::size_t bytes = 0;
+    bool may_read = false, may_write = false;
     std::uint32_t generation = 1;  ///< part of the key: a key of an earlier registration is refused
     bool used = false;
     std::uint32_t answers = 0;     ///< replies from it that are still queued
   };
-  struct Read {  ///< under way
+  struct Read {  ///< or confirmation, under way
     wire::Operation* operation = nullptr;
     std::byte* to = nullptr;
     std::size_t bytes = 0;
     Peer* peer = nullptr;
     Connection* landing = nullptr;  ///< the connection on which part of the reply has arrived
+    bool confirms = false;
   };
 
   bool listen_at(std::string& problem);
@@ -111,7 +121,19 @@ class Context final : public wire::Context {
   void change_over(Peer& peer) noexcept;
   bool part_with(Connection& connection) noexcept;
   void answer(Connection& connection, std::uint64_t id, const std::byte* request) noexcept;
+  std::uint32_t new_read(const Read& read) noexcept;
   void end_read(std::size_t slot, int error) noexcept;
+  int post_write(Peer& peer, PacketKind kind, std::uint32_t immediate, const void* data, std::size_t bytes, const WriteHead& where,
+                 wire::Operation* operation) noexcept;
+  bool append_write(Peer& peer, const PacketHead& head, const WriteHead& where, const void* data, std::size_t bytes) noexcept;
+  Packet& new_block(Peer& peer) noexcept;
+  const Region* region_of(std::uint64_t key, std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  std::byte* place_of_write(const Connection& connection, const PacketHead& head, const WriteHead& where) noexcept;
+  bool land(Connection& connection, const PacketHead& head, std::size_t from, std::byte* to) noexcept;
+  void end_landing(Connection& connection, const PacketHead& head) noexcept;
+  bool has_written(Connection& connection, const PacketHead& head) noexcept;
+  void confirm_later(Connection& connection, std::uint64_t id, const std::byte* question) noexcept;
+  void say_confirmed(Peer& peer, std::uint64_t id) noexcept;
   void end(Connection& connection) noexcept;
   void break_off(Connection& connection, int error) noexcept;
   void tidy() noexcept;
@@ -135,7 +157,7 @@ class Context final : public wire::Context {
   std::vector<Connection*> backlog_;    ///< with packets the kernel refused, or that wait for the end of the step
   bool later_ = false;                  ///< some of these wait for the end of the step
   std::deque<wire::Event> done_;        ///< completions to hand out
-  std::vector<std::byte*> free_buffers_;
+  std::vector<std::byte*> free_buffers_, free_blocks_;
   Packet* free_packets_ = nullptr;
   std::vector<Region> regions_;
   std::vector<std::uint32_t> free_regions_;

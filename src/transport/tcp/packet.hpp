@@ -14,6 +14,10 @@ enum class PacketKind : std::uint16_t {
   refusal,   ///< there is no such memory
   welcome,   ///< answers a greeting that asks for it, with a challenge. `id`: proof that the sender is the process that was meant
   choice,    ///< the answer to that: this connection is used. `id`: the proof of the challenge, which nobody can have heard before
+  write,     ///< a WriteHead, and the bytes for that place. `id`: the number of the write
+  write_with_data,  ///< the same; the upper half of `id` is handed out with it
+  confirm,   ///< a WriteAwaited. `id`: what the answer must carry
+  confirmed,
 };
 
 struct PacketHead {
@@ -22,7 +26,7 @@ struct PacketHead {
   std::uint16_t version;
   std::uint64_t id;
 };
-inline constexpr std::uint16_t packet_version = 3;
+inline constexpr std::uint16_t packet_version = 4;
 static_assert(sizeof(PacketHead) == 16);
 
 /// Who connects to whom, by identity: the same address may exist on many hosts.
@@ -57,6 +61,16 @@ inline std::uint64_t proof_of(std::uint64_t key, PacketKind kind, std::uint64_t 
 
 struct ReadRequest {
   std::uint64_t key, offset, bytes;
+};
+
+/// The writes of one context to another are numbered from 1, modulo 2^32, whichever connection they take.
+struct WriteHead {
+  std::uint64_t key, offset;
+};
+
+/// Asks for an answer when all writes up to this number are in place.
+struct WriteAwaited {
+  std::uint32_t number, reserved;
 };
 
 inline constexpr std::size_t padding(std::size_t bytes) noexcept { return -bytes & 7; }

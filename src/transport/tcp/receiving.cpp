@@ -16,6 +16,7 @@ namespace heddle::tcp {
 namespace {
 
 constexpr std::size_t beside_reads = 4 << 10;  ///< bytes received into the buffer, beyond those in hand, while a read is pending
+constexpr std::size_t large_write = 32 << 10;  ///< the same while more than this of a peer's write is to come: another may follow
 constexpr unsigned looks_between_rounds = 16;  ///< polls of one connection between polls of the others and the listener
 constexpr unsigned hot_misses = 4;             ///< idle polls after which one of several connections is no longer polled first
 
@@ -53,9 +54,9 @@ bool Context::receive(Connection& connection) noexcept {
   int count = 0;
   if (connection.landing_left) parts[count++] = {connection.landing, connection.landing_left};
   if (connection.skip) parts[count++] = {padding_room, connection.skip};
-  // Replies to reads are received into the caller's memory, so keep them out of the buffer as far as possible.
+  // Replies to reads are received into the caller's memory, large writes into the region, so keep them out of the buffer as far as possible.
   std::size_t room = buffer_bytes_ - connection.end;
-  if (connection.peer && connection.peer->reads) room = std::min(room, beside_reads + missing(connection));
+  if (connection.peer && (connection.peer->reads || connection.landing_left > large_write)) room = std::min(room, beside_reads + missing(connection));
   if (room) parts[count++] = {buffer + connection.end, room};
   if (!count) return false;
   msghdr message{};
@@ -83,12 +84,40 @@ bool Context::receive(Connection& connection) noexcept {
     connection.landing += n;
     bytes -= n;
     connection.landing_left -= n;
-    if (!connection.landing_left) end_read(connection.landing_read, 0);
+    if (!connection.landing_left) end_landing(connection, connection.landing_head);
+    if (connection.fd < 0) return false;
   }
   const std::size_t skipped = std::min(bytes, connection.skip);
   connection.skip -= skipped;
   connection.end += bytes - skipped;
   return true;
+}
+
+/// Moves the body of a connection's first packet, from its byte `from` on, to where it belongs; what is still to come is received there. True
+/// if all of the packet was here.
+bool Context::land(Connection& connection, const PacketHead& head, std::size_t from, std::byte* to) noexcept {
+  const std::size_t have = connection.end - connection.begin, before = sizeof head + from, bytes = head.bytes - from;
+  const std::size_t whole = sizeof head + head.bytes + padding(head.bytes), here = std::min(have - before, bytes);
+  if (here) std::memcpy(to, connection.buffer + connection.begin + before, here);
+  if (have >= whole) {
+    connection.begin += whole;
+    end_landing(connection, head);
+    return true;
+  }
+  // The next packet begins at a multiple of eight, as all do.
+  connection.begin = connection.end = (connection.end + 7) & ~std::size_t{7};
+  if (head.kind == PacketKind::reply) reads_under_way_[head.id].landing = &connection;
+  connection.landing = to + here;
+  connection.landing_left = bytes - here;
+  connection.landing_head = head;
+  connection.skip = whole - have - connection.landing_left;
+  if (!connection.landing_left) end_landing(connection, head);
+  return false;
+}
+
+void Context::end_landing(Connection& connection, const PacketHead& head) noexcept {
+  if (head.kind == PacketKind::reply) end_read(head.id, 0);
+  else if (!has_written(connection, head)) break_off(connection, EPROTO);
 }
 
 /// Hands out a connection's complete messages and handles the other packets. False when the connection has ended.
@@ -119,30 +148,36 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
       case PacketKind::request: good = good && head.bytes == sizeof(ReadRequest); break;
       case PacketKind::reply:
       case PacketKind::refusal:
-        good = good && head.id < reads_under_way_.size() && reads_under_way_[head.id].operation &&
-               reads_under_way_[head.id].peer == connection.peer && !reads_under_way_[head.id].landing &&
-               head.bytes == (head.kind == PacketKind::reply ? reads_under_way_[head.id].bytes : 0);
+      case PacketKind::confirmed: {
+        const Read* const read = head.id < reads_under_way_.size() ? &reads_under_way_[head.id] : nullptr;
+        good = good && read && read->operation && read->peer == connection.peer && !read->landing &&
+               read->confirms == (head.kind == PacketKind::confirmed) && head.bytes == (head.kind == PacketKind::reply ? read->bytes : 0);
         break;
+      }
+      case PacketKind::write:
+      case PacketKind::write_with_data:
+        good = good && head.bytes >= sizeof(WriteHead) && head.bytes - sizeof(WriteHead) <= capabilities_.largest_write;
+        break;
+      case PacketKind::confirm: good = good && head.bytes == sizeof(WriteAwaited); break;
       default: good = false;
     }
     if (good && head.kind == PacketKind::reply) {
-      Read& read = reads_under_way_[head.id];
-      const std::size_t here = std::min<std::size_t>(have - sizeof head, head.bytes);
-      if (here) std::memcpy(read.to, body, here);
-      if (here == head.bytes && have >= whole) {
-        connection.begin += whole;
-        end_read(head.id, 0);
-        continue;
-      }
-      // The rest is received into the caller's memory. The next packet begins at a multiple of eight, as all do.
-      connection.begin = connection.end = (connection.end + 7) & ~std::size_t{7};
-      read.landing = &connection;
-      connection.landing = read.to + here;
-      connection.landing_left = head.bytes - here;
-      connection.landing_read = head.id;
-      connection.skip = whole - have - connection.landing_left;
-      if (!connection.landing_left) end_read(head.id, 0);
+      connection.landing_region = no_region;
+      if (land(connection, head, 0, reads_under_way_[head.id].to)) continue;
       break;
+    }
+    if (good && (head.kind == PacketKind::write || head.kind == PacketKind::write_with_data)) {
+      if (have < sizeof head + sizeof(WriteHead)) break;
+      WriteHead where;
+      std::memcpy(&where, body, sizeof where);
+      if (std::byte* const to = place_of_write(connection, head, where)) {
+        connection.landing_region = static_cast<std::uint32_t>(where.key);
+        const bool all = land(connection, head, sizeof where, to);
+        if (connection.fd < 0) return false;
+        if (all) continue;
+        break;
+      }
+      good = false;
     }
     if (good && have < whole) break;
     if (good && head.kind == PacketKind::greeting) good = greeted(connection, head.id, body);
@@ -158,6 +193,8 @@ bool Context::take(Connection& connection, wire::Event* events, int n, int& foun
     if (head.kind == PacketKind::message) events[found++] = {nullptr, head.bytes, body, 0};
     else if (head.kind == PacketKind::request) answer(connection, head.id, body);
     else if (head.kind == PacketKind::refusal) end_read(head.id, EACCES);
+    else if (head.kind == PacketKind::confirmed) end_read(head.id, 0);
+    else if (head.kind == PacketKind::confirm) confirm_later(connection, head.id, body);
     else if (head.kind == PacketKind::choice) join(connection, peer_of(connection.from));
     if (connection.fd < 0) return false;
   }

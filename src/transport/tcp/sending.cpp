@@ -44,11 +44,15 @@ Packet* Context::new_packet() noexcept {
   packet->next = nullptr;
   packet->operation = nullptr;
   packet->region = no_region;
+  packet->writes_to = nullptr;
+  packet->block = nullptr;
   return packet;
 }
 
 void Context::release(Packet& packet) noexcept {
   if (packet.region != no_region) --regions_[packet.region].answers;
+  if (packet.writes_to) packet.writes_to->unsent -= packet.weight;
+  if (packet.block) free_blocks_.push_back(packet.block);
   packet.next = free_packets_;
   free_packets_ = &packet;
 }
@@ -186,15 +190,9 @@ int Context::send_parts(wire::Address to, const iovec* parts, std::size_t count,
 
 int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::uint64_t address, std::uint64_t key,
                   wire::Operation& operation) noexcept {
-  if (free_reads_.empty()) {
-    free_reads_.push_back(static_cast<std::uint32_t>(reads_under_way_.size()));
-    reads_under_way_.emplace_back();
-  }
-  const std::uint32_t slot = free_reads_.back();
-  free_reads_.pop_back();
   Peer& peer = *peers_[from];
-  reads_under_way_[slot] = {&operation, static_cast<std::byte*>(to), bytes, &peer};
   ++peer.reads;
+  const std::uint32_t slot = new_read({&operation, static_cast<std::byte*>(to), bytes, &peer});
   Packet& packet = *new_packet();
   const ReadRequest request{key, address, bytes};
   std::memcpy(packet.small, &request, sizeof request);
@@ -206,9 +204,21 @@ int Context::read(wire::Address from, void* to, std::size_t bytes, void*, std::u
   return 0;
 }
 
+std::uint32_t Context::new_read(const Read& read) noexcept {
+  if (free_reads_.empty()) {
+    free_reads_.push_back(static_cast<std::uint32_t>(reads_under_way_.size()));
+    reads_under_way_.emplace_back();
+  }
+  const std::uint32_t slot = free_reads_.back();
+  free_reads_.pop_back();
+  reads_under_way_[slot] = read;
+  return slot;
+}
+
 void Context::end_read(std::size_t slot, int error) noexcept {
-  done_.push_back({reads_under_way_[slot].operation, reads_under_way_[slot].bytes, nullptr, error});
-  --reads_under_way_[slot].peer->reads;
+  const Read& read = reads_under_way_[slot];
+  done_.push_back({read.operation, read.bytes, nullptr, error});
+  --(read.confirms ? read.peer->confirms : read.peer->reads);
   reads_under_way_[slot] = {};
   free_reads_.push_back(static_cast<std::uint32_t>(slot));
 }
@@ -217,16 +227,14 @@ void Context::answer(Connection& connection, std::uint64_t id, const std::byte* 
   ReadRequest request;
   std::memcpy(&request, body, sizeof request);
   Packet& packet = *new_packet();
-  const auto index = static_cast<std::uint32_t>(request.key);
-  const Region* region = index < regions_.size() ? &regions_[index] : nullptr;
-  if (!region || !region->used || region->generation != request.key >> 32 || request.offset > region->bytes ||
-      request.bytes > region->bytes - request.offset || request.bytes > capabilities_.largest_read) {
+  const Region* region = region_of(request.key, request.offset, request.bytes);
+  if (!region || !region->may_read || request.bytes > capabilities_.largest_read) {
     packet.fill(PacketKind::refusal, id, 0);
   } else {
     packet.fill(PacketKind::reply, id, request.bytes);
-    packet.add(const_cast<std::byte*>(region->base) + request.offset, request.bytes);
-    packet.region = index;
-    ++regions_[index].answers;
+    packet.add(region->base + request.offset, request.bytes);
+    packet.region = static_cast<std::uint32_t>(request.key);
+    ++regions_[packet.region].answers;
   }
   packet.finish();
   post(*connection.peer, packet, true);
@@ -234,7 +242,9 @@ void Context::answer(Connection& connection, std::uint64_t id, const std::byte* 
 
 bool Context::register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept {
   registration = {};
-  if (use != wire::Use::read_by_peers) return true;
+  const bool both = use == wire::Use::read_and_written_by_peers, may_read = both || use == wire::Use::read_by_peers,
+             may_write = both || use == wire::Use::written_by_peers;
+  if (!may_read && !may_write) return true;
   if (free_regions_.empty()) {
     free_regions_.push_back(static_cast<std::uint32_t>(regions_.size()));
     regions_.emplace_back();
@@ -242,8 +252,10 @@ bool Context::register_memory(const void* address, std::size_t bytes, wire::Use 
   const std::uint32_t index = free_regions_.back();
   free_regions_.pop_back();
   Region& region = regions_[index];
-  region.base = static_cast<const std::byte*>(address);
+  region.base = static_cast<std::byte*>(const_cast<void*>(address));
   region.bytes = bytes;
+  region.may_read = may_read;
+  region.may_write = may_write;
   region.used = true;
   registration.memory = this;  // non-null: deregister has something to undo
   registration.key = std::uint64_t{region.generation} << 32 | index;
@@ -256,8 +268,21 @@ void Context::deregister(wire::Registration& registration) noexcept {
   regions_[index].used = false;
   ++regions_[index].generation;
   if (regions_[index].answers) withdraw(index);
+  // A correct peer writes no more. The rest of a write that has begun has nowhere to go.
+  for (std::size_t i = 0; regions_[index].may_write && i < connections_.size(); ++i)
+    if (Connection& connection = *connections_[i]; connection.fd >= 0 && connection.landing_left && connection.landing_region == index)
+      break_off(connection, ECANCELED);
   free_regions_.push_back(index);
   registration = {};
+}
+
+/// The memory that a peer means; null: it may not.
+const Context::Region* Context::region_of(std::uint64_t key, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  const auto index = static_cast<std::uint32_t>(key);
+  if (index >= regions_.size()) return nullptr;
+  const Region& region = regions_[index];
+  const bool inside = region.used && region.generation == key >> 32 && offset <= region.bytes && bytes <= region.bytes - offset;
+  return inside ? &region : nullptr;
 }
 
 /// Turns queued replies from withdrawn memory into refusals, since it may no longer be read. A correct peer waits for none: it has said that it

@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,11 @@ class SimulatedContext final : public wire::Context {
     capabilities_.sends_parts = capabilities_.reads = true;
     capabilities_.tells_departures = tells_departures;
     capabilities_.largest_read = 4096;
+    // Like sockets, or like libfabric.
+    capabilities_.writes = capabilities_.writes_with_data = true;
+    capabilities_.confirms = tells_departures;
+    capabilities_.largest_write = 1 << 20;
+    capabilities_.copied_write = tells_departures ? 256 : 64;
   }
   ~SimulatedContext() override;
 
@@ -57,6 +63,30 @@ class SimulatedContext final : public wire::Context {
   }
   int send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept override;
   int read(wire::Address from, void* to, std::size_t bytes, void*, std::uint64_t address, std::uint64_t key, wire::Operation& operation) noexcept override;
+  int write(wire::Address to, const void* data, std::size_t bytes, void*, std::uint64_t address, std::uint64_t key, wire::Operation* operation) noexcept override {
+    return post_write(to, data, bytes, address, key, operation, {});
+  }
+  int write_with_data(wire::Address to, const void* data, std::size_t bytes, void*, std::uint64_t address, std::uint64_t key, std::uint32_t immediate,
+                      wire::Operation* operation) noexcept override {
+    return post_write(to, data, bytes, address, key, operation, immediate);
+  }
+  int confirm(wire::Address to, wire::Operation& operation) noexcept override {
+    writes_.push_back({&operation, {}, nullptr, 0, peers_.at(to), {}});
+    ++confirms;
+    return 0;
+  }
+  [[nodiscard]] bool has_atomic(wire::Atomic what, wire::AtomicType type, bool) const noexcept override {
+    return what == wire::Atomic::add && type == wire::AtomicType::int64;
+  }
+  int atomic(wire::Address, wire::Atomic, wire::AtomicType, const void* operand, const void*, void* before, void*, std::uint64_t address, std::uint64_t,
+             wire::Operation& operation) noexcept override {
+    auto& number = *reinterpret_cast<std::int64_t*>(address);
+    if (before) std::memcpy(before, &number, sizeof number);
+    number += *static_cast<const std::int64_t*>(operand);
+    events_.push_back({&operation, 0, nullptr, 0});
+    return 0;
+  }
+  void flush() noexcept override { ++flushes; }
   int poll(wire::Event* events, int n) noexcept override;
   bool register_memory(const void* address, std::size_t, wire::Use, wire::Registration& registration) noexcept override {
     registration.base = reinterpret_cast<std::uint64_t>(address);
@@ -74,6 +104,12 @@ class SimulatedContext final : public wire::Context {
   int failure = 0;           ///< of every send from now on
   std::deque<wire::Operation*> sending;  ///< not complete yet
   std::size_t sends = 0;     ///< messages that it has taken
+  int write_room = 1 << 30;  ///< as `room`, of writes
+  std::size_t confirms = 0, flushes = 0;  ///< calls
+
+  /// Carries out a write that was posted, or answers: the oldest, or another one. False: there is none.
+  bool complete_write(std::size_t which = 0);
+  [[nodiscard]] std::size_t writes_waiting() const { return writes_.size(); }
 
   void complete_sends(int error = 0) {
     for (; !sending.empty(); sending.pop_front()) events_.push_back({sending.front(), 0, nullptr, error});
@@ -84,6 +120,27 @@ class SimulatedContext final : public wire::Context {
   [[nodiscard]] std::size_t reads_waiting() const { return reads_.size(); }
 
  private:
+  struct Write {
+    wire::Operation* operation;
+    std::vector<std::byte> copy;  ///< of what its caller may change
+    const void* from;             ///< of what may not
+    std::uint64_t bytes;
+    std::string peer;
+    std::optional<std::uint32_t> immediate;
+    std::uint64_t address = 0;
+  };
+  int post_write(wire::Address to, const void* data, std::size_t bytes, std::uint64_t address, std::uint64_t key, wire::Operation* operation,
+                 std::optional<std::uint32_t> immediate) noexcept {
+    EXPECT_EQ(key, 4711U);
+    if (write_room <= 0) return -EAGAIN;
+    --write_room;
+    const auto* from = static_cast<const std::byte*>(data);
+    const bool copies = bytes <= capabilities_.copied_write;
+    EXPECT_TRUE(operation || (copies && capabilities_.confirms));
+    writes_.push_back({operation, copies ? std::vector<std::byte>(from, from + bytes) : std::vector<std::byte>(), copies ? nullptr : from, bytes, peers_.at(to),
+                       immediate, address});
+    return operation ? 0 : 1;
+  }
   struct Read {
     wire::Operation* operation;
     void* to;
@@ -96,6 +153,7 @@ class SimulatedContext final : public wire::Context {
   std::deque<std::vector<std::byte>> arrived_;
   std::vector<std::vector<std::byte>> handed_out_;
   std::deque<Read> reads_;
+  std::deque<Write> writes_;
 };
 
 /// All contexts, and what is between them.
@@ -169,6 +227,16 @@ inline bool SimulatedContext::complete_read() {
   return true;
 }
 
+inline bool SimulatedContext::complete_write(std::size_t which) {
+  if (which >= writes_.size()) return false;
+  const Write write = std::move(writes_[which]);
+  writes_.erase(writes_.begin() + static_cast<std::ptrdiff_t>(which));
+  if (write.address && write.bytes) std::memcpy(reinterpret_cast<void*>(write.address), write.from ? write.from : write.copy.data(), write.bytes);
+  if (write.immediate) world_.contexts.at(write.peer)->events_.push_back({nullptr, 0, nullptr, 0, *write.immediate});
+  if (write.operation) events_.push_back({write.operation, write.bytes, nullptr, 0});
+  return true;
+}
+
 inline int SimulatedContext::poll(wire::Event* events, int n) noexcept {
   handed_out_.clear();
   int found = 0;
@@ -201,6 +269,7 @@ class Station final : public Host {
     common.choice.provider = "simulated";
     common.choice.interface = "sim0";
     common.address_of = address_of;
+    common.written = [](Held& held, std::uint32_t immediate) noexcept { static_cast<TestHolder&>(held).station->announced.push_back(immediate); };
     common.wake_helper = []() noexcept { ++wakes; };
     common.key = 0x1234;
     heddle::processes.add_job(1, 64, [](std::uint32_t) noexcept { return ProcessPlace{Route::network, false}; });
@@ -256,6 +325,7 @@ class Station final : public Host {
   Common common;
   bool holding = false;
   std::vector<Got> got;
+  std::vector<std::uint32_t> announced;  ///< of writes of peers
   std::vector<std::unique_ptr<Engine>> engines;
   std::vector<SimulatedContext*> contexts;
   std::vector<std::unique_ptr<TestHolder>> holders;

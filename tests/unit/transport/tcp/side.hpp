@@ -43,7 +43,9 @@ struct Side {
     wire::Event events[8];
     const int n = context.poll(events, 8);
     for (int i = 0; i < n; ++i) {
-      if (!events[i].operation)
+      if (!events[i].operation && !events[i].data && !events[i].error)
+        announced.push_back(events[i].immediate);
+      else if (!events[i].operation)
         messages.emplace_back(events[i].data, events[i].data + events[i].bytes);
       else
         (events[i].error ? failed : done).push_back(events[i].operation);
@@ -53,6 +55,7 @@ struct Side {
   bool opened = false;
   std::vector<std::vector<std::byte>> messages;
   std::vector<wire::Operation*> done, failed;
+  std::vector<std::uint32_t> announced;  ///< of writes
 };
 
 /// Lets both look until `enough`, at most 20 s.
