@@ -68,7 +68,7 @@ def emit_unbuilt(chapter: Chapter) -> str:
 
 # --- bindings -------------------------------------------------------------------------------------------------------
 BAD = {"Comm": "bad_comm", "Datatype": "bad_type", "Op": "bad_op", "Group": "bad_group", "Info": "bad_info",
-       "Errhandler": "bad_errhandler", "Session": "bad_session", "Stream": "bad_stream", "Threadcomm": "bad_threadcomm"}
+       "Errhandler": "bad_errhandler", "Session": "bad_session", "Window": "bad_window", "Stream": "bad_stream", "Threadcomm": "bad_threadcomm"}
 NULL = {"Info": "MPI_INFO_NULL", "Stream": "MPIX_STREAM_NULL"}
 OBJECTS = ("COMM", "SESSION", "WIN", "FILE")
 # When the arguments that describe a buffer are significant at all (third argument of BUFFER).
@@ -111,14 +111,14 @@ class Binding:
             return f'check::raise(MPI_FILE_NULL, %s, "{self.name}")'
         for p in self.params:  # the object that the function works on
             if p.kind in OBJECTS and p.direction == "in" and not p.optional:
-                ns = "check::" if p.kind in ("WIN", "FILE") else ""
-                arg = p.name if p.kind in ("WIN", "FILE") else p.name + "_"
+                ns = "check::" if p.kind == "FILE" else ""
+                arg = p.name if p.kind == "FILE" else p.name + "_"
                 return f'{ns}raise({arg}, %s, "{self.name}")'
         for p in self.params:
             if p.kind == "THREADCOMM":
                 return f'raise(errors_of({p.name}_), %s, "{self.name}")'
         for p in self.params:
-            if p.kind in ("COMM", "SESSION") and p.direction == "inout":
+            if p.kind in ("COMM", "SESSION", "WIN") and p.direction == "inout":
                 return f'raise(check::pointee({p.name}), %s, "{self.name}")'
         if any(p.kind in ("REQUEST", "REQUESTS", "MESSAGE") for p in self.params):
             return f'check::raise_blamed(%s, "{self.name}")'
@@ -136,7 +136,7 @@ class Binding:
         if "anytime" in self.f.flags or "tool" in self.f.flags or not self.f.returns_code:
             return False
         for p in self.params:
-            if p.kind in ("COMM", "SESSION", "THREADCOMM") and p.direction == "in" and not p.optional:
+            if p.kind in ("COMM", "SESSION", "THREADCOMM", "WIN") and p.direction == "in" and not p.optional:
                 return False
             if p.kind in ("REQUEST", "REQUESTS", "MESSAGE", "STATUS"):
                 return False
@@ -153,7 +153,7 @@ class Binding:
         out = []
         # Resolve first the object whose error handler serves the others.
         params = [p for p in self.params if self.resolved(p)]
-        first = [p for p in params if p.kind in ("COMM", "SESSION") and not p.optional]
+        first = [p for p in params if p.kind in ("COMM", "SESSION", "WIN") and not p.optional]
         for p in first:
             out += self.resolve_handle(p)
         for p in self.params:
@@ -200,6 +200,9 @@ class Binding:
                 return f"check::length({p.name}, {quoted})"
             if p.kind in ("DEST", "SOURCE", "RANK", "ROOT") and comm:
                 return f"check::{p.kind.lower()}({p.name}, *{comm}_, {quoted})"
+            if p.kind == "TARGET" and not p.optional:
+                win = next(q.name for q in self.params if q.kind == "WIN")
+                return f"check::target({p.name}, *{win}_, {quoted})"
             if p.kind in ("TAG", "RTAG"):
                 return f"check::{p.kind.lower()}({p.name}, {quoted})"
             if p.kind == "CTYPE":

@@ -44,7 +44,7 @@ HANDLES = {
     "INFO": ("MPI_Info", "Info"),
     "ERRHANDLER": ("MPI_Errhandler", "Errhandler"),
     "SESSION": ("MPI_Session", "Session"),
-    "WIN": ("MPI_Win", None),
+    "WIN": ("MPI_Win", "Window"),
     "FILE": ("MPI_File", None),
     "REQUEST": ("MPI_Request", None),
     "MESSAGE": ("MPI_Message", None),

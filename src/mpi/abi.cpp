@@ -18,6 +18,7 @@
 #include "mpi/check.hpp"
 #include "proto/message.hpp"
 #include "proto/p2p.hpp"
+#include "rma/window.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -196,7 +197,7 @@ MPI_Datatype Type_fromint(int datatype) { return from_int<Datatype>(datatype, MP
 
 int File_toint(MPI_File file) { return predefined_to_int(file); }
 MPI_File File_fromint(int file) { return predefined_from_int(file, MPI_FILE_NULL); }
-int Win_toint(MPI_Win win) { return predefined_to_int(win); }
-MPI_Win Win_fromint(int win) { return predefined_from_int(win, MPI_WIN_NULL); }
+int Win_toint(MPI_Win win) { return to_int<Window>(win); }
+MPI_Win Win_fromint(int win) { return from_int<Window>(win, MPI_WIN_NULL); }
 
 }  // namespace heddle::mpi

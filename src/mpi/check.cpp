@@ -196,6 +196,15 @@ int bad_session(MPI_Session session, const char* argument) noexcept {
                session == MPI_SESSION_NULL ? "MPI_SESSION_NULL" : "a session that was finalized or never was one");
 }
 
+int bad_window(MPI_Win win, const char* argument) noexcept {
+  return error(MPI_ERR_WIN, "argument %s is %s; pass a window that MPI_Win_create or one of its kin returned", argument,
+               win == MPI_WIN_NULL ? "MPI_WIN_NULL" : "a window that was freed or never was one");
+}
+int odd_target(int rank, const Window& window, const char* argument) noexcept {
+  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  return error(MPI_ERR_RANK, "argument %s is %d; the window has ranks 0 to %d (or MPI_PROC_NULL)", argument, rank, window.size - 1);
+}
+
 int not_running() noexcept {
   switch (world_phase()) {
     case Phase::before_init:
@@ -214,7 +223,6 @@ int raise_blamed(int code, const char* function) noexcept {
   return code;
 }
 
-int raise(MPI_Win, int code, const char* function) noexcept { return heddle::raise(code, function); }
 int raise(MPI_File, int code, const char*) noexcept { return code; }
 
 int raise(MPI_Errhandler handle, int code, const char* function) noexcept {

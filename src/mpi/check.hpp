@@ -15,6 +15,7 @@
 #include "core/info.hpp"
 #include "core/op.hpp"
 #include "core/runtime.hpp"
+#include "rma/window.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -47,6 +48,8 @@ void read_parameters() noexcept;
 [[gnu::cold, gnu::noinline]] int bad_info(MPI_Info info, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_errhandler(MPI_Errhandler errhandler, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_session(MPI_Session session, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int bad_window(MPI_Win win, const char* argument) noexcept;
+[[gnu::cold, gnu::noinline]] int odd_target(int rank, const Window& window, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_stream(MPIX_Stream stream, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int bad_threadcomm(MPI_Comm comm, const char* argument) noexcept;
 [[gnu::cold, gnu::noinline]] int not_running() noexcept;
@@ -120,6 +123,13 @@ inline int root(int value, const Comm& comm, const char* argument) noexcept {
   return MPI_SUCCESS;
 }
 
+/// A rank of the window, or MPI_PROC_NULL.
+inline int target(int value, const Window& window, const char* argument) noexcept {
+  if (static_cast<unsigned>(value) >= static_cast<unsigned>(window.size)) [[unlikely]]
+    return odd_target(value, window, argument);
+  return MPI_SUCCESS;
+}
+
 /// True where the root's own arguments of a rooted collective are significant.
 inline bool at_root(int value, const Comm& comm) noexcept { return value == (comm.inter ? MPI_ROOT : comm.rank); }
 
@@ -155,6 +165,9 @@ inline bool is_buffer(const void* p, MPI_Count, const Datatype&) noexcept { retu
 inline bool is_dest(int rank, const Comm& comm) noexcept {
   return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size()));
 }
+inline bool is_target(int rank, const Window& window) noexcept {
+  return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(window.size));
+}
 inline bool is_source(int rank, const Comm& comm) noexcept {
   return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size())) || rank == MPI_ANY_SOURCE;
 }
@@ -189,6 +202,7 @@ inline Comm* comm(MPI_Comm handle) noexcept {
 }
 /// The communicator behind `*comm`, for its error handler; nullptr when there is none.
 [[gnu::cold, gnu::noinline]] Comm* pointee(MPI_Comm* comm) noexcept;
+inline Window* pointee(MPI_Win* win) noexcept { return win ? resolve<Window>(*win) : nullptr; }
 inline Session* pointee(MPI_Session* session) noexcept { return session ? resolve<Session>(*session) : nullptr; }
 
 /// Stores a 64-bit result in the `int` of the plain function; what does not fit becomes MPI_UNDEFINED. \see MPI-5.0 §2.5.8
@@ -205,8 +219,7 @@ inline int narrow(MPI_Count value, int* out, const char* argument) noexcept {
 
 /// Raises `code` on the communicator that an implementation named with `blame`, else on the default handler.
 [[gnu::cold, gnu::noinline]] int raise_blamed(int code, const char* function) noexcept;
-/// The same for windows and files, whose error handlers are not built: windows are as fatal as the default, files return.
-[[gnu::cold, gnu::noinline]] int raise(MPI_Win win, int code, const char* function) noexcept;
+/// The same for files, whose error handlers are not built: they return.
 [[gnu::cold, gnu::noinline]] int raise(MPI_File file, int code, const char* function) noexcept;
 /// For functions that get the error handler of the object to be made: it also gets their errors, with a null handle.
 [[gnu::cold, gnu::noinline]] int raise(MPI_Errhandler handler, int code, const char* function) noexcept;

@@ -14,14 +14,14 @@ import include_graph as graph  # noqa: E402
 # thing of ours belongs into the glossary instead.
 STANDARD = set("""
     abort accept ack action assertion array atomic attribute backend barrier bits bytes bootstrap cache cancel capabilities clock code collective
-    comm communicator completion context copy count cpu cq cts data datatype eager entry errhandler error event factory fence for fortran function
+    comm communicator completion context copy count cpu cq cts data datatype eager entry epoch errhandler error event exposure factory fence for fortran function
     futex get group handle header heap host id info inline iov job keyval kvs lock mpi mr mutex nic node op operation ops page pack partitioned
     payload persistent pmi pmi2 pmix pool probe processor producer consumer progress protocol put qp queue rank read receive recv rendezvous request
-    reservation rma rts runtime send session shm signals slab socket spin status stream sync tag thread threadcomm topology traits type unpack
+    reservation rma rts runtime send session shm signals slab socket spin status stream sync tag thread target threadcomm topology traits type unpack
     waiter wait win window write yield
 """.split())
 PLAIN = set("""
-    absence announcement arrival awaited back base basic batch block boolean buffer builder check checked choice chunk clear common
+    absence announcement arrival awaited back base basic batch block boolean buffer builder check checked choice chunk clear combination common
     completed contention control core creation crowding cursor decoder delay directory encoder ended exchange extension extent finish first form given
     greeting habit half hand hardware head held history hot index item keep kept kernel kind known leaving library limit line link list locate
     look map mapping match matcher member memory message mistake mode monotonic move name nap need network new next notice object observed

@@ -434,12 +434,12 @@ bool commit_vci(unsigned vci) noexcept {
   return sys::commit(region, vci_offset + vci * vci_stride, lines_at + header->ring_lines * sync::cache_line);
 }
 
+Mapping mapping() noexcept {
+  return {reinterpret_cast<std::uintptr_t>(region.base), region.mapped, reinterpret_cast<std::uintptr_t>(own_program_heap.base), own_program_heap.bytes};
+}
+
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept {
-  const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - region.base);
-  // For memory just below the region the offset wraps, and so would its sum with the length.
-  if (distance >= heap_offset && distance < region.mapped && bytes <= region.mapped - distance) return distance;
-  const auto place = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - own_program_heap.base);
-  return place < own_program_heap.bytes && bytes <= own_program_heap.bytes - place ? region_size + place : 0;
+  return mapping().offset_of(reinterpret_cast<std::uintptr_t>(address), bytes);
 }
 
 bool cma_read(int pid, void* to, std::uint64_t from, std::size_t bytes) noexcept {

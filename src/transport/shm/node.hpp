@@ -110,6 +110,22 @@ bool first_to_say(NodeNotice what) noexcept;
 /// Allocates the pages of one of this process's VCIs. False when memory is out.
 bool commit_vci(unsigned vci) noexcept;
 
+/// Where a process has what its peers can map, in its own addresses.
+struct Mapping {
+  std::uint64_t region, region_bytes, program_heap, program_heap_bytes;
+
+  /// The offset for a peer's `Peer::heap_address` if [address, address+bytes) lies in it, else 0.
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t address, std::uint64_t bytes) const noexcept {
+    const std::uint64_t distance = address - region;
+    // For memory just below the region the offset wraps, and so would its sum with the length.
+    if (distance >= heap_offset && distance < region_bytes && bytes <= region_bytes - distance) return distance;
+    const std::uint64_t place = address - program_heap;
+    return place < program_heap_bytes && bytes <= program_heap_bytes - place ? region_size + place : 0;
+  }
+};
+/// This process's.
+Mapping mapping() noexcept;
+
 /// The offset for a peer's `Peer::heap_address` if [address, address+bytes) lies in this process's shared memory, else 0.
 std::uint64_t heap_offset_of(const void* address, std::size_t bytes) noexcept;
 

@@ -1,0 +1,38 @@
+// One-sided operations as records: where neither loads and stores nor the kernel's copy reach a target, its process carries them out.
+// docs/design/one-sided.md, "Messages"
+#pragma once
+
+#include "core/pieces.hpp"
+#include "rma/combine.hpp"
+#include "rma/locks.hpp"
+#include "rma/window.hpp"
+
+namespace heddle::rma {
+
+/// Makes the window known to those who ask for it, and this process answer them even if its threads do not come. Error code.
+/// \param on_node how many of its ranks are on this node
+int serve_window(Window& window, int on_node) noexcept;
+/// The opposite. Nobody sends to the window any more.
+void forget_window(Window& window) noexcept;
+
+/// Fills in what only the target knows. Waits for its answer.
+void ask_target(Window& window, Target& target) noexcept;
+
+// Operations, started in order towards each target from each VCI. `there` lies at its displacement in bytes from the window's beginning
+// (core/pieces.hpp, buffer_at). What is read from `here` may be changed at once. `request`, if not null, is set to one that completes with the
+// operation at this end.
+void put(Window& window, Target& target, const Buffer& here, const Buffer& there) noexcept;
+void get(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept;
+
+/// \param result nullptr: what was there is not wanted
+void accumulate(Window& window, Target& target, Combination what, const Buffer& here, const Buffer& there, const Buffer* result, Request** request) noexcept;
+void compare_and_swap(Window& window, Target& target, BasicType basic, const void* value, const void* compare, void* result, std::uint64_t at) noexcept;
+
+/// Waits until what any thread has started towards the target (nullptr: all) is complete there, or, if `local`, here.
+void flush(Window& window, Target* target, bool local) noexcept;
+
+/// Locks whose words are in another node's memory.
+bool try_lock(Window& window, Target& target, LockKind kind) noexcept;
+void unlock(Window& window, Target& target, LockKind kind) noexcept;
+
+}  // namespace heddle::rma
