@@ -40,7 +40,7 @@ struct Blocks {
 
   [[nodiscard]] Datatype& type_of(int rank) const noexcept { return types ? *resolve<Datatype>(types[rank]) : *type; }
   [[nodiscard]] void* at(int rank) const noexcept {
-    return static_cast<char*>(buffer) + displacements[rank] * (types ? 1 : type->extent);
+    return displaced(buffer, displacements[rank] * (types ? 1 : type->extent));
   }
 };
 /// `send.buffer` may be MPI_IN_PLACE.

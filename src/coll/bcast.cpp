@@ -80,7 +80,7 @@ void bcast(Steps& s, void* buffer, MPI_Count count, Datatype& type, int root) no
 
   // Long messages are cut by bytes, because ranks may describe them by different types; types that are not contiguous are
   // packed first.
-  std::byte* data = static_cast<std::byte*>(buffer) + type.true_lb;
+  std::byte* data = displaced(buffer, type.true_lb);
   if (!type.contiguous) {
     data = s.temporary(bytes);
     if (!data) return;

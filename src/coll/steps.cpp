@@ -169,7 +169,7 @@ void* Steps::temporary(MPI_Count count, const Datatype& type) noexcept {
   // them, even if the datatype leaves out their first members.
   const MPI_Count gap = first & (Arena::alignment - 1);
   std::byte* memory = temporary(gap + type.true_extent + (stretch < 0 ? -stretch : stretch));
-  return memory ? memory + gap - first : nullptr;
+  return memory ? displaced(memory, gap - first) : nullptr;
 }
 
 }  // namespace heddle::coll

@@ -100,10 +100,10 @@ inline Datatype& byte_type() noexcept { return *builtin_datatype(reinterpret_cas
 
 /// The address of element `index` of a buffer.
 inline void* element(void* buffer, MPI_Count index, const Datatype& type) noexcept {
-  return static_cast<char*>(buffer) + index * type.extent;
+  return displaced(buffer, index * type.extent);
 }
 inline const void* element(const void* buffer, MPI_Count index, const Datatype& type) noexcept {
-  return static_cast<const char*>(buffer) + index * type.extent;
+  return displaced(buffer, index * type.extent);
 }
 
 /// True for MPI_IN_PLACE.

@@ -27,7 +27,7 @@ struct Buffer {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type->size); }
   /// Whether the data is one block of memory, which begins at `data()`.
   [[nodiscard]] bool contiguous() const noexcept { return type->contiguous; }
-  [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(base) + type->true_lb; }
+  [[nodiscard]] std::byte* data() const noexcept { return displaced(base, type->true_lb); }
 
   /// Copies packed bytes [offset, offset+n) out of the buffer. \pre they exist, type->committed
   void pack(std::uint64_t offset, void* to, std::size_t n) const noexcept {

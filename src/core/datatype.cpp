@@ -105,9 +105,7 @@ void pack(const void* buffer, MPI_Count count, const Datatype& type, PackCursor&
           std::size_t bytes) noexcept {
   if (bytes == 0) return;
   if (is_one_block(count, type))
-    std::memcpy(
-        out, reinterpret_cast<const void*>(address_of(buffer) + static_cast<UserAddress>(type.true_lb + cursor.offset)),
-        bytes);
+    std::memcpy(out, displaced(buffer, type.true_lb + cursor.offset), bytes);
   else
     pack_range(*type.plan, address_of(buffer), count, type.extent, cursor.offset, static_cast<std::int64_t>(bytes),
                static_cast<std::byte*>(out));
@@ -118,8 +116,7 @@ void unpack(void* buffer, MPI_Count count, const Datatype& type, PackCursor& cur
             std::size_t bytes) noexcept {
   if (bytes == 0) return;
   if (is_one_block(count, type))
-    std::memcpy(reinterpret_cast<void*>(address_of(buffer) + static_cast<UserAddress>(type.true_lb + cursor.offset)),
-                in, bytes);
+    std::memcpy(displaced(buffer, type.true_lb + cursor.offset), in, bytes);
   else
     unpack_range(*type.plan, address_of(buffer), count, type.extent, cursor.offset, static_cast<std::int64_t>(bytes),
                  static_cast<const std::byte*>(in));
@@ -132,8 +129,8 @@ void copy_typed(const void* from, MPI_Count from_count, const Datatype& from_typ
   if (bytes == 0) return;
   PackCursor source, target;
   const bool from_block = is_one_block(from_count, from_type), to_block = is_one_block(to_count, to_type);
-  const auto* in = reinterpret_cast<const std::byte*>(address_of(from) + static_cast<UserAddress>(from_type.true_lb));
-  auto* out = reinterpret_cast<std::byte*>(address_of(to) + static_cast<UserAddress>(to_type.true_lb));
+  const std::byte* in = displaced(from, from_type.true_lb);
+  std::byte* out = displaced(to, to_type.true_lb);
   if (from_block && to_block) {
     if (in != out) std::memmove(out, in, bytes);
   } else if (to_block) {

@@ -71,6 +71,12 @@ inline void retain(Datatype& type) noexcept {
 /// before (MPI_Type_free).
 void release(Datatype& type) noexcept;
 
+/// The place that lies `displacement` bytes from the address of a buffer. A sum of integers, which may wrap around: a datatype may hold absolute
+/// addresses (MPI_BOTTOM), and then the address that stands for a buffer of temporary memory lies far below that memory, or below 0.
+inline std::byte* displaced(const void* buffer, MPI_Count displacement) noexcept {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(displacement));
+}
+
 /// Where a packing operation stands in the packed stream of its elements. Starting anywhere costs the depth of the
 /// type's description (and a binary search in an indexed one), so no more than the offset has to be remembered.
 struct PackCursor {

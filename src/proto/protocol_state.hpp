@@ -144,6 +144,8 @@ Unexpected* new_unexpected(Vci& vci, std::size_t payload) noexcept;
 /// Gives a message that no receive matched to the matcher; a thread asleep in a probe looks again.
 void keep(Vci& vci, Unexpected& message) noexcept;
 void free_unexpected(Vci& vci, Unexpected* message) noexcept;
+/// Gives back the memory of messages that no receive ever matched, when the library ends. \pre nobody else uses the VCI
+void discard_unexpected(Vci& vci) noexcept;
 
 /// Fails a receive whose message is larger than its buffer.
 [[gnu::cold]] void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) noexcept;

@@ -60,6 +60,7 @@ void resume_communication() noexcept { shm::say(shm::Stage::running); }
 void stop_communication() noexcept {
   net::stop();
   park::network_sleep.close();
+  for_each_vci([](Vci& vci) { discard_unexpected(vci); });
   stop_vcis();
   net::close();
   shm::stop();

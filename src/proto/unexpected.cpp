@@ -64,6 +64,13 @@ void free_unexpected(Vci& vci, Unexpected* message) noexcept {
   ++state.spares;
 }
 
+void discard_unexpected(Vci& vci) noexcept {
+  while (match::Arrival* arrival = vci.matcher.first_arrival()) {
+    vci.matcher.remove_arrival(*arrival);
+    free_unexpected(vci, static_cast<Unexpected*>(arrival));
+  }
+}
+
 void free_spares(State& state) noexcept {
   while (Unexpected* spare = take_spare(state)) std::free(spare);
 }
