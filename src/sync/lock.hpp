@@ -25,16 +25,23 @@ class Lock {
   void lock() noexcept {
     if (!try_lock()) [[unlikely]] lock_slowly();
   }
+  /// The same for whoever may find meanwhile that it need not: false when `needless()` is true, and the lock is not taken.
+  template <typename Needless>
+  [[nodiscard]] bool lock_unless(Needless&& needless) noexcept {
+    // If the holder shares our core, only a yield lets it finish, so spinning is short.
+    for (int pauses = 1;; pauses = pauses < 64 ? pauses * 2 : pauses) {
+      for (int i = 0; i < pauses; ++i) relax();
+      if (try_lock()) return true;
+      if (needless()) return false;
+      if (pauses >= 64) sched_yield();
+    }
+  }
 
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:
   [[gnu::noinline]] void lock_slowly() noexcept {
-    // If the holder shares our core, only a yield lets it finish, so spinning is short.
-    for (int pauses = 1;; pauses = pauses < 64 ? pauses * 2 : pauses) {
-      for (int i = 0; i < pauses; ++i) relax();
-      if (try_lock()) return;
-      if (pauses >= 64) sched_yield();
+    while (!lock_unless([] { return false; })) {
     }
   }
 

@@ -11,6 +11,7 @@
 #include "vci/completion.hpp"
 #include "vci/network.hpp"
 #include "vci/has_work.hpp"
+#include "vci/owned.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle {
@@ -100,6 +101,7 @@ void stop_vcis() noexcept {
   for (auto& slot : pool_table) {
     Vci* vci = slot.exchange(nullptr, std::memory_order_relaxed);
     if (!vci) continue;
+    if (detail::is_owner(*vci)) give_back(*vci);
     close_network(*vci);
     delete vci;
   }
@@ -121,8 +123,10 @@ bool progress(VciGuard& guard, const Request* awaited) noexcept {
   bool worked = take_records(guard, records_per_step, awaited);
   net::Engine* const network = vci.net.load(std::memory_order_acquire);  // pairs with open_network, which need not hold the VCI
   if (network) worked |= network->poll(guard, worked);
-  if (vci.backlogged.load(std::memory_order_relaxed) | vci.moving.load(std::memory_order_relaxed))
+  if (vci.backlogged.load(std::memory_order_relaxed) | vci.moving.load(std::memory_order_relaxed)) {
     for (const VciModule* module : registered_modules()) worked |= module->advance(guard);
+    if (vci.owner.thread.load(std::memory_order_relaxed)) worked |= serve(guard);
+  }
   if (vci.ended_elsewhere.load(std::memory_order_relaxed)) {
     Request* ended = vci.ended_elsewhere.exchange(nullptr, std::memory_order_acquire);  // pairs with complete_elsewhere
     while (ended) {

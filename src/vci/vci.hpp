@@ -16,6 +16,7 @@
 #include "vci/module.hpp"
 #include "vci/request.hpp"
 #include "vci/request_cache.hpp"
+#include "vci/submission.hpp"
 
 namespace heddle {
 
@@ -26,7 +27,8 @@ class Engine;  // this VCI's part of the network
 /// How threads take turns in a VCI.
 enum class VciMode : std::uint8_t {
   exclusive,  ///< the program lets one thread at a time into the library: nothing is locked
-  locked,     ///< threads of the program, or one of the library's own, may come at any time: who works in the VCI holds its lock
+  locked,     ///< threads of the program, or one of the library's own, may come at any time: who works in the VCI holds its lock.
+              ///< One thread may own it (vci/owned.hpp): that one keeps the lock and lets others in
 };
 
 /// One VCI. Everything is touched only by who holds the VCI (a VciGuard), but what says otherwise.
@@ -48,6 +50,8 @@ class Vci {
   std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
   const VciIndex index;
+  SubmissionQueue submissions;  ///< to the owner; closed without one
+  Owner owner;
 
   alignas(sync::cache_line) sync::RingConsumer ring;
   match::Matcher matcher;
@@ -59,7 +63,19 @@ class Vci {
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
   int network_bell = -1;               ///< the socket of the thread that sleeps for this VCI (transport/shm/doorbell.hpp)
   bool stepping = false;               ///< inside `progress`; see leave_work
+  bool serving = false;                ///< the owner's submissions, in its progress
 };
+
+namespace detail {
+// Where the lock is not free:
+/// Waits for it, or for the owner to let this thread in. False: this thread is the owner, and has nothing to unlock.
+[[gnu::cold]] bool enter_slowly(Vci& vci) noexcept;
+inline bool enter(Vci& vci) noexcept { return vci.lock.try_lock() || enter_slowly(vci); }
+/// True if this thread is the owner. Where another one is, wakes that if it sleeps though there is work.
+[[gnu::cold]] bool enter_own(Vci& vci) noexcept;
+/// Whether the calling thread owns the VCI.
+inline bool is_owner(const Vci& vci) noexcept { return vci.owner.thread.load(std::memory_order_relaxed) == __builtin_thread_pointer(); }
+}  // namespace detail
 
 /// Proof that a VCI is held. Functions that need it held take a VciGuard&, so that the compiler checks. `submit` and `try_submit` make one.
 class [[nodiscard]] VciGuard : public Held {
@@ -84,21 +100,22 @@ class [[nodiscard]] VciGuard : public Held {
 };
 
 /// Executes `step(VciGuard&)` with the VCI held and returns what it returns: the way of every entry point into a VCI. A step is short, never
-/// blocks, and never submits to a VCI itself. It is compiled once for each mode, so that neither pays for the other.
+/// blocks, and never submits to a VCI itself. It is compiled with and without the lock, so that neither pays for the other.
 template <typename Step>
 [[gnu::always_inline]] inline decltype(auto) submit(Vci& vci, Step&& step) noexcept {
   VciGuard guard(vci);
-  if (vci.mode == VciMode::exclusive) return step(guard);
-  const std::lock_guard locked(vci.lock);
+  if (vci.mode == VciMode::exclusive || !detail::enter(vci)) return step(guard);
+  const std::lock_guard locked(vci.lock, std::adopt_lock);
   return step(guard);
 }
 
-/// The same where the VCI is free at once; false, and nothing done, where somebody else holds it.
+/// The same where the VCI is free at once; false, and nothing done, where somebody else holds it or owns it.
 template <typename Step>
 [[gnu::always_inline]] inline bool try_submit(Vci& vci, Step&& step) noexcept {
   VciGuard guard(vci);
   if (vci.mode == VciMode::exclusive) return step(guard), true;
-  if (!vci.lock.try_lock()) return false;
+  if (!vci.lock.try_lock()) [[unlikely]]
+    return detail::enter_own(vci) && (step(guard), true);
   const std::lock_guard locked(vci.lock, std::adopt_lock);
   return step(guard), true;
 }
@@ -107,7 +124,9 @@ template <typename Step>
 /// common path would save registers for it. Only the posting of a receive is short enough to gain by that (proto/receive.cpp).
 class HandOver {
  public:
-  [[nodiscard]] static bool try_hold(Vci& vci) noexcept { return vci.mode == VciMode::exclusive || vci.lock.try_lock(); }
+  [[nodiscard]] static bool try_hold(Vci& vci) noexcept {
+    return vci.mode == VciMode::exclusive || vci.lock.try_lock();  // an owner is refused like everybody
+  }
   /// For whoever ends the step. \pre `try_hold(vci)` was true
   explicit HandOver(Vci& vci) noexcept : guard_(vci), locked_(vci.mode == VciMode::locked) {}
   HandOver(const HandOver&) = delete;

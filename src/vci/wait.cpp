@@ -9,6 +9,7 @@
 #include "sys/topology.hpp"
 #include "transport/net/engine.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/owned.hpp"
 
 namespace heddle {
 
@@ -73,12 +74,21 @@ void Process::before_sleep() noexcept {
   if (sys::bootstrap::launcher_gone()) sys::abort_job(1, "the launcher is gone");
 }
 
-bool Process::find_sources(park::Awaited only, park::NetworkSources& sources) noexcept {
+void Process::falls_asleep(park::Awaited awaited) noexcept { note_own_sleep(awaited); }
+void Process::wakes_up() noexcept { note_own_sleep(Owner::awake); }
+
+bool Process::find_sources(const park::Sleepers::Announcement& announcement, park::NetworkSources& sources) noexcept {
   if (!network().is_open()) return false;
+  const park::Awaited only = announcement.listens_to();
   for_each_vci([&](Vci& vci) {
     const auto place = static_cast<park::Awaited>(number(vci.index));
     net::Engine* const engine = vci.net.load(std::memory_order_acquire);  // pairs with open_network
     if (!engine) return;
+    if (vci.owner.thread.load(std::memory_order_relaxed)) {
+      if (!detail::is_owner(vci)) return;  // who serves it sleeps at its network
+      // NetworkSleep has no place for one who waits for anything and is not the sentinel: it naps, as nobody else looks after this network.
+      if (only == park::anything && !announcement.sentinel) return sources.add_silent();
+    }
     const bool free = try_submit(vci, [&](VciGuard&) {
       if (engine->wait_fd() < 0) return sources.add_silent();
       if (!engine->may_sleep()) return sources.add_awake();

@@ -36,7 +36,9 @@ struct WaitingProcess {
   static void report(park::Awaited awaited, const WaitSubject& subject) noexcept;
   static void yield_core() noexcept;
   static void before_sleep() noexcept;
-  static bool find_sources(park::Awaited only, park::NetworkSources& sources) noexcept;
+  static void falls_asleep(park::Awaited awaited) noexcept;
+  static void wakes_up() noexcept;
+  static bool find_sources(const park::Sleepers::Announcement& announcement, park::NetworkSources& sources) noexcept;
   static park::NetworkSleep& network() noexcept { return park::network_sleep; }
   static bool alone() noexcept;
   static void sleep_on_bell(const park::Sleepers::Announcement& announcement, long nanoseconds) noexcept;

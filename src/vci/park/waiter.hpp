@@ -15,8 +15,8 @@ namespace heddle::park {
 /// - `progress()`: a step on every VCI; true if there was any work. `work_is_left()`: there is work that nobody will ring for;
 /// - `crowding()`, `habits()` of this thread, `sleepers()`; `note_waiter()`: this thread counts as one that waits, until it ends;
 /// - `spin_ns()`: see spin_limit; `report_after_ns()`: after which a sleeper reports its wait, 0: never; `report(awaited, subject)`;
-/// - `yield_core()`; `before_sleep()`: a last look at who may have died;
-/// - `find_sources(only, sources)`: false in a process without a network; `network()`: NetworkSleep; `alone()`: see NetworkSleep::sleep;
+/// - `yield_core()`; `falls_asleep(awaited)`, before it announces itself, and `wakes_up()`; `before_sleep()`: a last look at who may have died;
+/// - `find_sources(announcement, sources)`: false in a process without a network; `network()`: NetworkSleep; `alone()`: see NetworkSleep::sleep;
 /// - `sleep_on_bell(announcement, nanoseconds)`.
 template <typename Process>
 class Waiter {
@@ -42,9 +42,11 @@ class Waiter {
     if (++idle_ < Process::crowding().idle_looks()) return;
     idle_ = 0;
     if (pause()) return;
+    Process::falls_asleep(awaited);
     const Sleepers::Announcement announcement = Process::sleepers().announce(awaited, rest_);
     const bool woken = !done() && !Process::progress() && sleep(announcement);
     Process::sleepers().retract(announcement);
+    Process::wakes_up();
     slept_ = true;
     if (woken) spin_.woken();
     // A sentinel that is woken again and again for what awake threads serve themselves delays them: it rests for one short sleep.
@@ -93,7 +95,7 @@ bool Waiter<Process>::sleep(const Sleepers::Announcement& announcement) noexcept
   long limit = sleep_limit(Process::work_is_left(), Process::sleepers().reliable(), announcement.resting);
   Process::before_sleep();  // not after the sleep: whoever is woken is waited for
   NetworkSources sources;
-  if (Process::find_sources(announcement.listens_to(), sources)) {
+  if (Process::find_sources(announcement, sources)) {
     NetworkSleep& network = Process::network();
     limit = network.limit(sources, nap_, limit);
     const auto ended = limit ? network.sleep(announcement, sources, Process::alone(), limit) : NetworkSleep::Ended::in_vain;

@@ -54,7 +54,9 @@ struct Process {
   static void report(Awaited awaited, const Subject&) noexcept { s->reports.push_back(awaited); }
   static void yield_core() noexcept { ++s->yields; }
   static void before_sleep() noexcept { ++s->launcher_looks; }
-  static bool find_sources(Awaited, NetworkSources& sources) noexcept {
+  static void falls_asleep(Awaited) noexcept {}
+  static void wakes_up() noexcept {}
+  static bool find_sources(const Sleepers::Announcement&, NetworkSources& sources) noexcept {
     if (s->silent) sources.add_silent();
     if (s->awake) sources.add_awake();
     return s->has_network;
