@@ -41,7 +41,8 @@ install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/tools/mpiexec/mpiexec.1 DESTINATION ${
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/include/mpi.h)
   heddle_tool(heddle)
   # What `heddle info network` shows is what the library itself would choose.
-  file(GLOB wires CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/transport/ofi/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/src/transport/tcp/*.cpp)
+  file(GLOB wires CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/transport/*/*.cpp)
+  list(FILTER wires EXCLUDE REGEX "/src/transport/(net|shm)/") # what remains are the wires
   target_sources(tool_heddle PRIVATE ${wires} src/transport/net/wires.cpp src/transport/host_address.cpp src/transport/socket_silence.cpp
     src/sys/params.cpp src/sys/mistakes.cpp src/sys/log.cpp)
   target_include_directories(tool_heddle PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)

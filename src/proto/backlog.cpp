@@ -11,12 +11,14 @@ namespace heddle::proto {
 
 namespace {
 
+static_assert(sizeof(RendezvousRequest) <= largest_small_payload);
+
 /// One refused record: its head, and either a small payload or the send whose message it is.
 struct Outgoing {
   RecordHead head;
   Request* message;
   std::uint32_t bytes;
-  std::byte payload[sizeof(RendezvousRequest)];  // the largest of a small record
+  std::byte payload[largest_small_payload];
   Outgoing* next;
 };
 
@@ -145,9 +147,7 @@ ProcessIndex index_of(ProcessName name) noexcept {
 }
 
 void reply(VciGuard& guard, ProcessName to, Lane lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
-  const ProcessIndex process = index_of(to);
-  if (processes.route(process) == Route::network) return network::push(guard, process, lane, head, payload, bytes);
-  push_or_queue(guard, peer_of(process), lane, head, payload, bytes);
+  send_record(guard, index_of(to), lane, head, payload, bytes);
 }
 
 namespace {
@@ -230,8 +230,17 @@ shm::Peer& peer_of(ProcessIndex process) noexcept {
   if (shm::Peer* peer = shm::find(process)) return *peer;
   std::string problem;
   shm::Peer* peer = shm::attach(process, problem);
-  if (!peer) sys::fatal("cannot answer rank %u: %s", process, problem.c_str());
+  if (!peer) sys::fatal("cannot reach rank %u: %s", process, problem.c_str());
   return *peer;
 }
 
 }  // namespace heddle::proto
+
+namespace heddle {
+
+void send_record(VciGuard& guard, ProcessIndex to, Lane lane, const RecordHead& head, const void* payload, std::uint32_t bytes) noexcept {
+  if (processes.route(to) == Route::network) return proto::network::push(guard, to, lane, head, payload, bytes);
+  proto::push_or_queue(guard, proto::peer_of(to), lane, head, payload, bytes);
+}
+
+}  // namespace heddle

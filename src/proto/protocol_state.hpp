@@ -9,6 +9,7 @@
 #include "match/matcher.hpp"
 #include "proto/p2p.hpp"
 #include "proto/records.hpp"
+#include "proto/send_record.hpp"
 #include "sync/intrusive.hpp"
 #include "sys/copy.hpp"
 #include "transport/record.hpp"
@@ -202,7 +203,7 @@ void reply(VciGuard& guard, ProcessName to, Lane lane, const RecordHead& head, c
 
 /// The process that a record names. A name that is nobody's ends the job.
 ProcessIndex index_of(ProcessName name) noexcept;
-/// The attached peer, or ends the job: for replies to a process that reached us.
+/// The peer, attached if need be; ends the job where that fails: for what has no request that could fail.
 shm::Peer& peer_of(ProcessIndex process) noexcept;
 
 inline shm::Port& port_of(shm::Peer& peer, Lane lane) noexcept {
