@@ -38,7 +38,15 @@ struct Event {
 };
 
 /// What registered memory is for. Peers update (`atomic`) only what they may both read and write.
-enum class Use : std::uint8_t { send, receive, read_into, write_from, read_by_peers, written_by_peers, read_and_written_by_peers };
+enum class Use : std::uint8_t {
+  at_this_end,  ///< all of the next three
+  receive,
+  read_into,
+  write_from,
+  read_by_peers,
+  written_by_peers,
+  read_and_written_by_peers,
+};
 
 /// What a network can do; settled by `Context::open`.
 struct Capabilities {

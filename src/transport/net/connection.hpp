@@ -36,10 +36,14 @@ struct RegionPiece : wire::Operation {
   Pending* pending = nullptr;           ///< of who waits for it
   struct WriteGroup* group = nullptr;   ///< that it is one of
   wire::Registration memory;            ///< of the caller's memory, where it had to be registered
-  Frame* copy = nullptr;                ///< what holds a copy instead
-  void* to = nullptr;                   ///< where `bytes` of that copy go in the end, from its byte `from` on
-  std::size_t from = 0, bytes = 0;
+  Frame* copy = nullptr;                ///< what holds a copy instead, if that does not fit `room`
+  void* to = nullptr;                   ///< where `bytes` from `from` go in the end
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
   bool confirms = false;
+  void* descriptor = nullptr;           ///< of `room`
+  static constexpr std::size_t room_bytes = 128;
+  std::byte room[room_bytes];           ///< for a copy of little
 };
 
 /// Writes that were posted between two confirmations, where the network says of each that it is in place.

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "transport/net/completion.hpp"
@@ -233,6 +234,7 @@ class Engine {
   bool is_reachable(Held& held, Connection& connection) noexcept;
   RegionPiece& new_piece(Connection& connection) noexcept;
   void recycle(RegionPiece& piece) noexcept;
+  bool find_memory(RegionPiece& piece, const void* memory, std::size_t bytes, wire::Use use, void*& descriptor) noexcept;
   int posted(Connection& connection, RegionPiece* piece, int code, Pending* pending) noexcept;
   static void piece_done(wire::Operation& operation, const wire::Event& event, Held& held) noexcept;
   void begin_group(Connection& connection) noexcept;
@@ -261,6 +263,7 @@ class Engine {
   Frame* free_frames_ = nullptr;
   ReadPiece* free_pieces_ = nullptr;
   std::vector<Slab> slabs_;
+  std::vector<std::pair<std::unique_ptr<RegionPiece[]>, wire::Registration>> region_pieces_;
   RemoteRead *reads_head_ = nullptr, *reads_tail_ = nullptr;  ///< with pieces to ask for
   RegionPiece* free_region_pieces_ = nullptr;
   WriteGroup* free_groups_ = nullptr;
@@ -269,6 +272,7 @@ class Engine {
   std::uint32_t epoch_before_ = 0;  ///< at the helper's last tick
   std::uint32_t under_way_ = 0;     ///< posted frames and reads
   std::uint32_t pieces_under_way_ = 0;  ///< of operations on peers' memory
+  std::uint32_t copies_ = 0;        ///< of these, with a frame
   bool waiting_ = false;            ///< some of these wait in the context for the end of the step
   bool in_step_ = false;            ///< inside a progress step: replies leave together at its end
   bool withheld_ = false;           ///< credit was kept back because too much is kept here unasked

@@ -27,6 +27,7 @@ Engine::Engine(Common& common, VciIndex vci, std::unique_ptr<wire::Context> cont
 
 Engine::~Engine() {
   for (Slab& slab : slabs_) context_->deregister(slab.registration);
+  for (auto& pieces : region_pieces_) context_->deregister(pieces.second);
   context_.reset();
   for (Slab& slab : slabs_) {
     std::free(slab.memory);
@@ -34,10 +35,6 @@ Engine::~Engine() {
   }
   while (ReadPiece* piece = free_pieces_) {
     free_pieces_ = piece->next;
-    delete piece;
-  }
-  while (RegionPiece* piece = free_region_pieces_) {
-    free_region_pieces_ = piece->next;
     delete piece;
   }
   for (const auto& entry : connections_)
@@ -55,7 +52,7 @@ Frame* Engine::new_frame() noexcept {
     slab.memory = static_cast<std::byte*>(std::aligned_alloc(4096, (each * frames_per_slab + 4095) & ~std::size_t{4095}));
     slab.frames = new (std::nothrow) Frame[frames_per_slab];
     if (!slab.memory || !slab.frames) sys::fatal("no memory for messages to the network");
-    if (capabilities().registers_local && !register_memory(slab.memory, each * frames_per_slab, wire::Use::send, slab.registration))
+    if (capabilities().registers_local && !register_memory(slab.memory, each * frames_per_slab, wire::Use::at_this_end, slab.registration))
       sys::fatal("the network refuses to register memory: the limit of locked memory (`ulimit -l`) is too low");
     for (std::uint64_t i = 0; i < frames_per_slab; ++i) {
       Frame& frame = slab.frames[i];

@@ -15,7 +15,7 @@ HEDDLE_PARAM_SIZE(write_copy, "HEDDLE_NET_WRITE_COPY", 2 << 10, 0, 4 << 10,
                   "largest write to another process's memory that is copied, and leaves with others; larger ones go from the caller's memory");
 
 /// Reads, writes and updates that a VCI has under way; more wait with the caller.
-constexpr std::uint32_t most_under_way = 4096;
+constexpr std::uint32_t most_under_way = 4096, most_copies = 256;
 
 /// Offset of the values in the memory of an update.
 constexpr std::size_t operand_at = 0, compare_at = 8, before_at = 16;
@@ -50,27 +50,75 @@ bool Engine::is_reachable(Held& held, Connection& connection) noexcept {
 }
 
 RegionPiece& Engine::new_piece(Connection& connection) noexcept {
-  RegionPiece* piece = free_region_pieces_;
-  if (piece) free_region_pieces_ = piece->next;
-  else piece = new (std::nothrow) RegionPiece;
-  if (!piece) sys::fatal("no memory to reach other processes' memory");
-  *piece = {};
-  piece->done = piece_done;
-  piece->connection = &connection;
-  return *piece;
+  if (!free_region_pieces_) {
+    constexpr std::size_t together = 64;
+    std::unique_ptr<RegionPiece[]> pieces(new (std::nothrow) RegionPiece[together]);
+    if (!pieces) sys::fatal("no memory to reach other processes' memory");
+    wire::Registration registration;
+    if (capabilities().registers_local && !register_memory(pieces.get(), together * sizeof(RegionPiece), wire::Use::at_this_end, registration))
+      sys::fatal("the network refuses to register memory: the limit of locked memory (`ulimit -l`) is too low");
+    for (std::size_t i = 0; i < together; ++i) {
+      RegionPiece& piece = pieces[i];
+      piece.done = piece_done;
+      piece.descriptor = registration.descriptor;
+      piece.next = free_region_pieces_;
+      free_region_pieces_ = &piece;
+    }
+    region_pieces_.emplace_back(std::move(pieces), registration);
+  }
+  RegionPiece& piece = *free_region_pieces_;
+  free_region_pieces_ = piece.next;
+  piece.connection = &connection;
+  piece.pending = nullptr;
+  piece.group = nullptr;
+  piece.copy = nullptr;
+  piece.to = nullptr;
+  piece.confirms = false;
+  return piece;
 }
 
 void Engine::recycle(RegionPiece& piece) noexcept {
-  if (piece.copy) recycle(*piece.copy);
-  deregister(piece.memory);
+  if (piece.copy) {
+    recycle(*piece.copy);
+    --copies_;
+  }
+  if (piece.memory.memory) deregister(piece.memory);
   piece.next = free_region_pieces_;
   free_region_pieces_ = &piece;
+}
+
+/// The memory at this end of a read or write, as the network wants it: a copy of little, at `from`, else the caller's, registered where that is
+/// needed. False: not now.
+bool Engine::find_memory(RegionPiece& piece, const void* memory, std::size_t bytes, wire::Use use, void*& descriptor) noexcept {
+  const bool registers = capabilities().registers_local, writes = use == wire::Use::write_from;
+  piece.from = static_cast<const std::byte*>(memory);
+  piece.bytes = bytes;
+  if (bytes <= RegionPiece::room_bytes && (registers || writes)) {
+    piece.from = piece.room;
+    descriptor = piece.descriptor;
+  } else if (!registers) {
+    return true;
+  } else if (bytes <= static_cast<std::size_t>(write_copy.value()) && bytes <= common_.frame_bytes) {
+    if (copies_ >= most_copies) return false;
+    ++copies_;
+    piece.copy = new_frame();
+    piece.from = piece.copy->data;
+    descriptor = piece.copy->descriptor;
+  } else {
+    const bool done = register_memory(memory, bytes, use, piece.memory);  // else others hold what the process may lock
+    descriptor = piece.memory.descriptor;
+    return done;
+  }
+  if (writes && bytes) std::memcpy(const_cast<std::byte*>(piece.from), memory, bytes);
+  if (!writes) piece.to = const_cast<void*>(memory);
+  return true;
 }
 
 /// What a network says of an operation that was to be posted. The piece is given up unless it comes back.
 int Engine::posted(Connection& connection, RegionPiece* piece, int code, Pending* pending) noexcept {
   if (code < 0) {
     if (piece) recycle(*piece);
+    if (code == -ENOSYS) return code;
     if (code != -EAGAIN) lost(connection, "reaching its memory", code);
     connection.stalled = true;
     return code;
@@ -98,7 +146,7 @@ void Engine::piece_done(wire::Operation& operation, const wire::Event& event, He
   --connection.unanswered;
   ++connection.moved;
   connection.confirming -= piece.confirms;
-  if (piece.to) std::memcpy(piece.to, piece.copy->data + piece.from, piece.bytes);
+  if (piece.to) std::memcpy(piece.to, piece.from, piece.bytes);
   Pending* const pending = piece.pending;
   WriteGroup* const group = piece.group;
   self.recycle(piece);
@@ -149,23 +197,20 @@ int Engine::post_write(Held& held, Connection& connection, const void* from, std
   if (!is_reachable(held, connection)) return -EAGAIN;
   const bool is_small = bytes <= static_cast<std::size_t>(write_copy.value()), copies = is_small && bytes <= can.copied_write;
   RegionPiece* piece = nullptr;
+  void* descriptor = nullptr;
   bool frees = copies;
   if (!copies || !can.confirms) {
     piece = &new_piece(connection);
-    if (!copies && can.registers_local) {
-      if (is_small && bytes <= common_.frame_bytes) {
-        piece->copy = new_frame();
-        std::memcpy(piece->copy->data, from, bytes);
-        from = piece->copy->data;
-        frees = true;
-      } else if (!register_memory(from, bytes, wire::Use::write_from, piece->memory)) {
+    if (!copies) {
+      if (!find_memory(*piece, from, bytes, wire::Use::write_from, descriptor)) {
         recycle(*piece);
         connection.stalled = true;
-        return -EAGAIN;  // others hold what the process may lock
+        return -EAGAIN;
       }
+      frees = piece->from != from;
+      from = piece->from;
     }
   }
-  void* const descriptor = !piece ? nullptr : piece->copy ? piece->copy->descriptor : piece->memory.descriptor;
   const std::uint64_t address = to.base + offset;
   int code = immediate ? context_->write_with_data(connection.address, from, bytes, descriptor, address, to.key, *immediate, piece)
                        : context_->write(connection.address, from, bytes, descriptor, address, to.key, piece);
@@ -225,20 +270,13 @@ int Engine::read(Held& held, Connection& connection, void* to, std::size_t bytes
   if (bytes > can.largest_read) return -EMSGSIZE;
   if (!is_reachable(held, connection)) return -EAGAIN;
   RegionPiece& piece = new_piece(connection);
-  void* at = to;
-  if (can.registers_local) {
-    if (bytes <= static_cast<std::size_t>(write_copy.value()) && bytes <= common_.frame_bytes) {
-      piece.copy = new_frame();
-      piece.to = to;
-      piece.bytes = bytes;
-      at = piece.copy->data;
-    } else if (!register_memory(to, bytes, wire::Use::read_into, piece.memory)) {
-      recycle(piece);
-      connection.stalled = true;
-      return -EAGAIN;
-    }
+  void* descriptor = nullptr;
+  if (!find_memory(piece, to, bytes, wire::Use::read_into, descriptor)) {
+    recycle(piece);
+    connection.stalled = true;
+    return -EAGAIN;
   }
-  void* const descriptor = piece.copy ? piece.copy->descriptor : piece.memory.descriptor;
+  auto* const at = const_cast<std::byte*>(piece.from);
   const int code =
       posted(connection, &piece, context_->read(connection.address, at, bytes, descriptor, from.base + offset, from.key, piece), &pending);
   if (code >= 0) leave_with_others();
@@ -252,16 +290,16 @@ int Engine::update(Held& held, Connection& connection, wire::Atomic what, wire::
   if (!is_inside(at, offset, bytes)) return -ERANGE;
   if (!is_reachable(held, connection)) return -EAGAIN;
   RegionPiece& piece = new_piece(connection);
-  piece.copy = new_frame();
-  std::byte* const memory = piece.copy->data;
+  std::byte* const memory = piece.room;
   if (operand) std::memcpy(memory + operand_at, operand, bytes);
   if (compare) std::memcpy(memory + compare_at, compare, bytes);
   piece.to = before;
-  piece.from = before_at;
+  piece.from = memory + before_at;
   piece.bytes = bytes;
+  const bool fetches = before || what == wire::Atomic::compare_swap;
   const int code = posted(connection, &piece,
                           context_->atomic(connection.address, what, type, memory + operand_at, compare ? memory + compare_at : nullptr,
-                                           before ? memory + before_at : nullptr, piece.copy->descriptor, at.base + offset, at.key, piece),
+                                           fetches ? memory + before_at : nullptr, piece.descriptor, at.base + offset, at.key, piece),
                           &pending);
   if (code >= 0) leave_with_others();
   return code;

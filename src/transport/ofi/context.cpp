@@ -29,12 +29,30 @@ fid_fabric* fabric = nullptr;
 std::string* own_place = new std::string;  ///< never destroyed: who exits may still name a peer
 static_assert(sizeof(fi_context2) <= sizeof(wire::Operation::room) && FI_EAGAIN == EAGAIN && FI_ADDR_UNSPEC == wire::no_address);
 
+// As wire::AtomicType and wire::Atomic.
+constexpr fi_datatype types[wire::atomic_type_count] = {FI_INT32, FI_UINT32, FI_INT64, FI_UINT64, FI_FLOAT, FI_DOUBLE};
+constexpr fi_op operations[wire::atomic_count] = {FI_SUM, FI_MIN, FI_MAX, FI_BAND, FI_BOR, FI_BXOR, FI_ATOMIC_WRITE, FI_ATOMIC_READ, FI_CSWAP};
+
 std::mutex open_mutex;  ///< opening is rare, and providers keep lists of their own
 
 template <typename Fid>
 void close_fid(Fid*& object) noexcept {
   if (object) fi_close(&object->fid);
   object = nullptr;
+}
+
+/// What the provider is told.
+std::uint64_t access_of(wire::Use use) noexcept {
+  switch (use) {
+    case wire::Use::at_this_end: return FI_SEND | FI_READ | FI_WRITE;
+    case wire::Use::receive: return FI_RECV;
+    case wire::Use::read_into: return FI_READ;
+    case wire::Use::write_from: return FI_WRITE;
+    case wire::Use::read_by_peers: return FI_REMOTE_READ;
+    case wire::Use::written_by_peers: return FI_REMOTE_WRITE;
+    case wire::Use::read_and_written_by_peers: return FI_REMOTE_READ | FI_REMOTE_WRITE;
+  }
+  return 0;
 }
 
 /// How much memory the process may lock; RLIM_INFINITY without a limit.
@@ -82,10 +100,40 @@ bool Context::may_lock(std::size_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   wire::Registration trial;
-  const bool may = register_memory(memory, bytes, wire::Use::send, trial);
+  const bool may = register_memory(memory, bytes, wire::Use::at_this_end, trial);
   deregister(trial);
   munmap(memory, bytes);  // a provider's registration cache drops this one at the next registration
   return may;
+}
+
+/// What the domain can do.
+void Context::learn_capabilities() noexcept {
+  const std::uint64_t mode = static_cast<std::uint64_t>(info_->domain_attr->mr_mode);
+  capabilities_.registers_local = mode & FI_MR_LOCAL;
+  own_keys_ = !(mode & FI_MR_PROV_KEY);
+  virtual_addresses_ = mode & FI_MR_VIRT_ADDR;
+  bind_memory_ = mode & FI_MR_ENDPOINT;
+  inject_ = info_->tx_attr->inject_size;
+  const bool reaches = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
+  capabilities_.reads = capabilities_.writes = reaches;
+  capabilities_.writes_with_data = reaches && info_->domain_attr->cq_data_size >= sizeof(wire::Event::immediate);
+  capabilities_.sends_parts = !capabilities_.registers_local && info_->tx_attr->iov_limit >= 3;
+  capabilities_.largest_read = capabilities_.largest_write = info_->ep_attr->max_msg_size;
+  // Where an adapter serves the target. Elsewhere the provider does, when somebody there makes progress.
+  const char* const provider = info_->fabric_attr->prov_name;
+  capabilities_.passive_target = reaches && (!std::strncmp(provider, "verbs", 5) || !std::strcmp(provider, "cxi"));
+  if (!reaches || !(info_->caps & FI_ATOMIC)) return;
+  for (std::size_t what = 0; what < wire::atomic_count; ++what)
+    for (std::size_t type = 0; type < wire::atomic_type_count; ++type)
+      for (const bool fetches : {false, true}) {
+        const bool compares = static_cast<wire::Atomic>(what) == wire::Atomic::compare_swap;
+        if (!fetches && (compares || static_cast<wire::Atomic>(what) == wire::Atomic::read)) continue;
+        fi_atomic_attr attr{};
+        const std::uint64_t flags = compares ? FI_COMPARE_ATOMIC : fetches ? FI_FETCH_ATOMIC : 0;
+        const bool can = !fi_query_atomic(domain_, types[type], operations[what], &attr, flags) && attr.count >= 1;
+        can_update_[fetches][what][type] = can;
+        capabilities_.atomics |= can;
+      }
 }
 
 bool Context::open(std::size_t largest, bool wait, std::string& problem) {
@@ -95,15 +143,7 @@ bool Context::open(std::size_t largest, bool wait, std::string& problem) {
   int code = fi_domain(fabric, info_, &domain_, nullptr);
   if (code) return fail("opening a domain", code, problem);
 
-  const std::uint64_t mode = static_cast<std::uint64_t>(info_->domain_attr->mr_mode);
-  capabilities_.registers_local = mode & FI_MR_LOCAL;
-  own_keys_ = !(mode & FI_MR_PROV_KEY);
-  virtual_addresses_ = mode & FI_MR_VIRT_ADDR;
-  bind_memory_ = mode & FI_MR_ENDPOINT;
-  inject_ = info_->tx_attr->inject_size;
-  capabilities_.reads = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
-  capabilities_.sends_parts = !capabilities_.registers_local && info_->tx_attr->iov_limit >= 3;
-  capabilities_.largest_read = info_->ep_attr->max_msg_size;
+  learn_capabilities();
 
   fi_cq_attr cq{};
   cq.format = FI_CQ_FORMAT_DATA;
@@ -211,6 +251,44 @@ int Context::read(wire::Address from, void* to, std::size_t bytes, void* descrip
   return static_cast<int>(fi_read(endpoint_, to, bytes, descriptor, from, address, key, &operation));
 }
 
+/// Its completion says that the bytes are in place.
+int Context::post_write(wire::Address to, const void* data, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+                        std::uint64_t flags, std::uint64_t immediate, wire::Operation* operation) noexcept {
+  const iovec from{const_cast<void*>(data), bytes};
+  const fi_rma_iov there{address, bytes, key};
+  fi_msg_rma message{};
+  message.msg_iov = &from;
+  message.desc = &descriptor;
+  message.iov_count = message.rma_iov_count = 1;
+  message.addr = to;
+  message.rma_iov = &there;
+  message.context = operation;
+  message.data = immediate;
+  const auto code = static_cast<int>(fi_writemsg(endpoint_, &message, flags | FI_COMPLETION | FI_DELIVERY_COMPLETE));
+  return code == -FI_EOPNOTSUPP || code == -FI_EBADFLAGS ? -ENOSYS : code;
+}
+
+int Context::atomic(wire::Address to, wire::Atomic what, wire::AtomicType type, const void* operand, const void* compare, void* before,
+                    void* descriptor, std::uint64_t address, std::uint64_t key, wire::Operation& operation) noexcept {
+  const fi_ioc from{const_cast<void*>(operand), 1}, with{const_cast<void*>(compare), 1};
+  fi_ioc result{before, 1};
+  const fi_rma_ioc there{address, 1, key};
+  fi_msg_atomic message{};
+  message.msg_iov = &from;
+  message.desc = &descriptor;
+  message.iov_count = message.rma_iov_count = 1;
+  message.addr = to;
+  message.rma_iov = &there;
+  message.datatype = types[static_cast<std::size_t>(type)];
+  message.op = operations[static_cast<std::size_t>(what)];
+  message.context = &operation;
+  long code;
+  if (compare) code = fi_compare_atomicmsg(endpoint_, &message, &with, &descriptor, 1, &result, &descriptor, 1, FI_COMPLETION);
+  else if (before) code = fi_fetch_atomicmsg(endpoint_, &message, &result, &descriptor, 1, FI_COMPLETION);
+  else code = fi_atomicmsg(endpoint_, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+  return static_cast<int>(code);
+}
+
 int Context::poll(wire::Event* events, int n) noexcept {
   if (!to_post_.empty()) [[unlikely]] {
     std::vector<Receive*> again;
@@ -237,6 +315,10 @@ int Context::poll(wire::Event* events, int n) noexcept {
   for (int i = 0; i < got; ++i) {
     const fi_cq_data_entry& entry = entries[i];
     auto* operation = static_cast<wire::Operation*>(entry.op_context);
+    if (entry.flags & FI_REMOTE_CQ_DATA && !(operation && operation->done)) {  // a peer's write; messages carry none
+      events[found++] = {nullptr, 0, nullptr, 0, static_cast<std::uint32_t>(entry.data)};
+      continue;
+    }
     if (!operation) continue;
     if (!operation->done) {
       auto* buffer = static_cast<Receive*>(operation);
@@ -252,8 +334,7 @@ int Context::poll(wire::Event* events, int n) noexcept {
 
 bool Context::register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept {
   registration = {};
-  const std::uint64_t access = use == wire::Use::send ? FI_SEND : use == wire::Use::receive ? FI_RECV
-                               : use == wire::Use::read_into ? FI_READ : FI_REMOTE_READ;
+  const std::uint64_t access = access_of(use);
   fid_mr* region = nullptr;
   if (fi_mr_reg(domain_, address, bytes, access, 0, own_keys_ ? next_key_++ : 0, 0, &region, nullptr)) return false;
   registration.memory = region;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -42,6 +43,19 @@ class Context final : public wire::Context {
   int send_parts(wire::Address to, const iovec* parts, std::size_t count, wire::Operation& operation) noexcept override;
   int read(wire::Address from, void* to, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
            wire::Operation& operation) noexcept override;
+  int write(wire::Address to, const void* data, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+            wire::Operation* operation) noexcept override {
+    return post_write(to, data, bytes, descriptor, address, key, 0, 0, operation);
+  }
+  int write_with_data(wire::Address to, const void* data, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+                      std::uint32_t immediate, wire::Operation* operation) noexcept override {
+    return post_write(to, data, bytes, descriptor, address, key, FI_REMOTE_CQ_DATA, immediate, operation);
+  }
+  [[nodiscard]] bool has_atomic(wire::Atomic what, wire::AtomicType type, bool fetches) const noexcept override {
+    return can_update_[fetches || what == wire::Atomic::compare_swap][static_cast<std::size_t>(what)][static_cast<std::size_t>(type)];
+  }
+  int atomic(wire::Address to, wire::Atomic what, wire::AtomicType type, const void* operand, const void* compare, void* before, void* descriptor,
+             std::uint64_t address, std::uint64_t key, wire::Operation& operation) noexcept override;
   int poll(wire::Event* events, int n) noexcept override;
   bool register_memory(const void* address, std::size_t bytes, wire::Use use, wire::Registration& registration) noexcept override;
   void deregister(wire::Registration& registration) noexcept override;
@@ -60,6 +74,9 @@ class Context final : public wire::Context {
   bool post(Receive& buffer) noexcept;
   bool post_all(std::string& problem);
   bool fail(const char* what, long code, std::string& problem);
+  void learn_capabilities() noexcept;
+  int post_write(wire::Address to, const void* data, std::size_t bytes, void* descriptor, std::uint64_t address, std::uint64_t key,
+                 std::uint64_t flags, std::uint64_t immediate, wire::Operation* operation) noexcept;
 
   fi_info* info_ = nullptr;
   fid_domain* domain_ = nullptr;
@@ -73,6 +90,7 @@ class Context final : public wire::Context {
   bool multi_ = false, own_keys_ = false, virtual_addresses_ = false, bind_memory_ = false;
   std::size_t inject_ = 0, largest_ = 0;
   std::uint64_t next_key_ = 1;
+  bool can_update_[2][wire::atomic_count][wire::atomic_type_count]{};  ///< [with the value before]
 };
 
 }  // namespace heddle::ofi

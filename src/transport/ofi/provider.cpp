@@ -58,6 +58,35 @@ fi_info* make_hints(const Library& library, const char* provider) {
 
 }  // namespace
 
+fi_info* with_atomics(const Library& library, const fi_info& chosen) {
+  // Layered providers carry them out at the target by its processor, where active messages do as well, and give up rules of order for it.
+  if (!(chosen.caps & FI_RMA) || std::strstr(chosen.fabric_attr->prov_name, "ofi_rx")) return nullptr;
+  fi_info* hints = make_hints(library, chosen.fabric_attr->prov_name);
+  if (!hints) return nullptr;
+  hints->caps = FI_MSG | FI_RMA | FI_ATOMIC | (chosen.caps & FI_MULTI_RECV);
+  fi_info* list = nullptr;
+  {
+    const KeptSignals kept;
+    if (library.getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &list)) list = nullptr;
+  }
+  library.freeinfo(hints);
+  const auto same_text = [](const char* a, const char* b) { return !std::strcmp(a ? a : "", b ? b : ""); };
+  fi_info* found = nullptr;
+  for (fi_info* info = list; info && !found; info = info->next) {
+    const bool same_place = same_text(info->fabric_attr->prov_name, chosen.fabric_attr->prov_name) &&
+                            same_text(info->fabric_attr->name, chosen.fabric_attr->name) &&
+                            same_text(info->domain_attr->name, chosen.domain_attr->name) && info->src_addrlen == chosen.src_addrlen &&
+                            (!info->src_addrlen || !std::memcmp(info->src_addr, chosen.src_addr, info->src_addrlen));
+    const bool same = same_place && (info->caps & chosen.caps) == chosen.caps && info->mode == chosen.mode &&
+                      info->ep_attr->max_msg_size == chosen.ep_attr->max_msg_size && info->tx_attr->msg_order == chosen.tx_attr->msg_order &&
+                      info->rx_attr->msg_order == chosen.rx_attr->msg_order && info->tx_attr->inject_size == chosen.tx_attr->inject_size &&
+                      info->domain_attr->mr_mode == chosen.domain_attr->mr_mode;
+    if (same) found = library.dupinfo(info);
+  }
+  library.freeinfo(list);
+  return found;
+}
+
 const char* asked_provider() noexcept { return provider_name.text(); }
 
 bool is_over_sockets(const std::string& provider) noexcept { return rank_of(provider.c_str()) >= rank_of("tcp;ofi_rxm"); }
@@ -130,7 +159,8 @@ bool choose(bool one_host, wire::Choice& choice, fi_info*& taken, std::vector<wi
     return false;
   }
   if (offered && best_place < offered->size()) (*offered)[best_place].verdict = "chosen";
-  taken = library->dupinfo(best);
+  taken = with_atomics(*library, *best);
+  if (!taken) taken = library->dupinfo(best);
   library->freeinfo(list);
   if (!taken) return problem = "no memory", false;
   choice.why = *provider_name.text() ? "HEDDLE_OFI_PROVIDER asks for it" : "the first of the providers found, in the order of preference";

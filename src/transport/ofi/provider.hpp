@@ -21,4 +21,9 @@ bool is_over_sockets(const std::string& provider) noexcept;
 /// whole list, also on failure.
 bool choose(bool one_host, wire::Choice& choice, fi_info*& info, std::vector<wire::Offered>* offered, std::string& problem);
 
+struct Library;
+
+/// The same provider, interface and address with atomics, for `fi_freeinfo`; null where there are none, or asking for them changes anything else.
+fi_info* with_atomics(const Library& library, const fi_info& chosen);
+
 }  // namespace heddle::ofi
