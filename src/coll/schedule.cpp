@@ -97,9 +97,7 @@ void Schedule::message_done(Continuation& self, Request& completed, VciGuard& gu
 }
 
 void Schedule::watch(Step& step, Request* request, VciGuard& guard) noexcept {
-  if (!request) [[unlikely]] {
-    if (error_ == MPI_SUCCESS) error_ = error(MPI_ERR_NO_MEM, "%s: no memory for a message", name_);
-  } else if (request->is_done()) {
+  if (request->is_done()) {
     check(step, *request);
     free_request(request, guard);
   } else {

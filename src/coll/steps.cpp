@@ -29,10 +29,6 @@ void Steps::record(const Step& step) noexcept {
 }
 
 void Steps::pend(Request* request, MPI_Count bytes, int peer) noexcept {
-  if (!request) [[unlikely]] {
-    fail(error(MPI_ERR_NO_MEM, "%s: no memory for a message", name_));
-    return;
-  }
   if (pending_count_ == pending_capacity_) [[unlikely]] {
     const std::size_t bytes_now = sizeof(Pending) * pending_capacity_;
     auto* grown = static_cast<Pending*>(std::malloc(2 * bytes_now));
