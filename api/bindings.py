@@ -53,7 +53,7 @@ def emit_unbuilt(chapter: Chapter) -> str:
     out = [NOTICE, '#include "generated/impl.hpp"\n#include "sys/error.hpp"\n\n',
            "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n\nnamespace heddle::mpi {\n\n"]
     for f in chapter.functions:
-        if "same as" in f.flags:
+        if "same as" in f.flags or "inline" in f.flags:
             continue
         if not f.returns_code:
             body = "return {};"
@@ -251,7 +251,7 @@ class Binding:
 
     def emit_hot(self) -> str:
         """Two functions: one tests whether all is well, without a call that could return, so that it need not save its
-        arguments; anything unusual goes to the other, which is as for all functions."""
+        arguments; anything unusual goes to the other, which is as for all functions (and looks whether checks are wanted)."""
         f = self.f
         slow = f"checked_{f.name}{'_c' if self.large else ''}"
         head = f.prototype(self.large, "PMPI_")
@@ -260,11 +260,12 @@ class Binding:
         otherwise = f"[[unlikely]] return {slow}({', '.join(p.name for p in self.params)});\n"
         for p in filter(self.resolved, self.params):
             cls = self.resolved(p)
-            out.append(f"  {cls}* const {p.name}_ = resolve<{cls}>({p.name});\n  if (!{p.name}_) {otherwise}")
-        tests = [c.replace("check::", "check::is_", 1) for c in (self.check_always(p) for p in self.params) if c]
+            find = "check::usable_type" if p.kind == "CTYPE" else f"resolve<{cls}>"
+            out.append(f"  {cls}* const {p.name}_ = {find}({p.name});\n  if (!{p.name}_) {otherwise}")
+        tests = [c.replace("check::", "check::is_", 1) for c in (self.check_always(p) for p in self.params if p.kind != "CTYPE") if c]
         tests = [re.sub(r', "\w+"\)$', ")", t) for t in tests]
         chain = " &&\n        ".join(tests)
-        out.append(f"  if (check::enabled && !(\n        {chain})) {otherwise}")
+        out.append(f"  if (!(\n        {chain})) {otherwise}")
         out.append(self.call())
         out.append("}\n")
         return "".join(out)
@@ -314,7 +315,8 @@ class Binding:
 
 def emit_bindings(chapter: Chapter) -> str:
     out = [NOTICE, f"// {where(chapter)}.\n",
-           '#include "generated/impl.hpp"\n#include "mpi/check.hpp"\n\n',
+           '#include "generated/impl.hpp"\n#include "mpi/check.hpp"\n',
+           "".join(f'#include "mpi/{chapter.key}.hpp"\n' for _ in range(any("inline" in f.flags for f in chapter.functions))), "\n",
            "#pragma GCC visibility push(default)\n\nusing namespace heddle;\n\nextern \"C\" {\n"]
     aliases: List[Tuple[str, str]] = []
     for f in chapter.functions:

@@ -37,7 +37,7 @@ struct Ring {
     RingLine* line = consumer.front();
     if (!line) return false;
     std::memcpy(data, line->data, bytes);
-    consumer.pop();
+    consumer.pop(line);
     return true;
   }
 };

@@ -47,13 +47,14 @@ struct Datatype : Object {
   [[nodiscard]] std::uintptr_t predefined_handle() const noexcept { return predefined_value; }
 };
 
-/// All predefined datatypes, by ABI handle value - 0x200; those that do not exist have builtin == false.
+inline constexpr std::uintptr_t first_builtin_datatype = 0x200;
+/// All predefined datatypes, by ABI handle value - first_builtin_datatype; those that do not exist have builtin == false, committed == false.
 /// Filled before any other initialiser of the library runs.
 [[gnu::visibility("hidden")]] extern Datatype builtin_datatypes[256];
 
 /// The predefined datatype with this ABI handle value (0x201–0x2ff), or nullptr. A table look-up.
 inline Datatype* builtin_datatype(std::uintptr_t value) noexcept {
-  const std::uintptr_t index = value - 0x200;
+  const std::uintptr_t index = value - first_builtin_datatype;
   return index < 256 && builtin_datatypes[index].builtin ? &builtin_datatypes[index] : nullptr;
 }
 

@@ -39,15 +39,16 @@ struct ArrivalBin;
 /// A posted receive, as the engine sees it (base of Request).
 struct Posted {
   Pattern pattern{};
-  std::uint64_t sequence = 0;  ///< posting order, decides between an exact and a wildcard receive
   PostedBin* bin = nullptr;    ///< where it waits; nullptr when not posted
-  sync::Link<Posted> link;
+  std::uint64_t sequence = 0;  ///< posting order, decides between an exact and a wildcard receive
+  sync::Link<Posted> link{};
 };
 
 /// An unexpected message, as the engine sees it (base of proto::Unexpected).
 struct Arrival {
   Pattern key{};
-  ArrivalBin* bins[forms] = {};
+  // Set when the message enters the index of that form.
+  ArrivalBin* bins[forms];
   sync::Link<Arrival> links[forms];
   sync::Link<Arrival> all;
 };
@@ -119,16 +120,26 @@ class Matcher {
  public:
   /// Takes the earliest posted receive that matches a message, or nullptr.
   Posted* take_posted(Pattern message) noexcept {
-    if (wildcards_posted_) return take_posted_among_wildcards(message);
-    PostedBin* bin = posted_table_.find(message);
+    return awaits_wildcards() ? take_posted_among_wildcards(message) : take_exact(message);
+  }
+  /// The same where it takes no call; nullptr whenever a receive with wildcards is posted.
+  Posted* take_exact(Pattern message) noexcept {
+    PostedBin* bin = wildcards_posted_ ? nullptr : posted_table_.find(message);
     if (!bin) return nullptr;
     Posted* first = bin->queue.pop_front();
-    if (first) first->bin = nullptr;
+    if (!first) return nullptr;
+    first->bin = nullptr;
+    ++taken_;
     return first;
   }
+  /// Whether receives with wildcards are posted.
+  [[nodiscard]] bool awaits_wildcards() const noexcept { return wildcards_posted_; }
 
+  /// Whether any receive is posted.
+  [[nodiscard]] bool awaits_any() const noexcept { return taken_ != next_sequence_; }
   /// Whether a posted receive may match such a message. A cheap test: true may be wrong, false never is.
   [[nodiscard]] bool awaits(Pattern message) noexcept {
+    if (!awaits_any()) return false;
     if (wildcards_posted_) return true;
     const PostedBin* bin = posted_table_.find(message);
     return bin && !bin->queue.empty();
@@ -149,6 +160,7 @@ class Matcher {
   void remove_posted(Posted& receive) noexcept {
     receive.bin->queue.remove(&receive);
     receive.bin = nullptr;
+    ++taken_;
     if (form_of(receive.pattern) != exact) --wildcards_posted_;
   }
 
@@ -216,7 +228,8 @@ class Matcher {
   void build_index(unsigned form) noexcept;
 
   std::size_t wildcards_posted_ = 0;
-  std::uint64_t next_sequence_ = 0;
+  std::uint64_t next_sequence_ = 0;  ///< receives that were ever posted
+  std::uint64_t taken_ = 0;          ///< and those of them that no longer are
   Table<PostedBin> posted_table_;
 
   unsigned indexed_ = 1U << exact;

@@ -10,7 +10,7 @@ namespace {
 const RequestOps buffered_ops{
     .start =
         [](Request& r) {
-          const int code = send_buffer_for(*r.comm).send({r.target(), r.peer, r.pattern.tag}, *r.comm);
+          const int code = send_buffer_for(*r.comm).send({r.buffer, r.peer, r.pattern.tag}, *r.comm);
           submit(*r.vci, [&](VciGuard& guard) {
             r.error = code;
             complete(r, guard);

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <iterator>
 
 #include "comm/session.hpp"
 #include "comm/stream.hpp"
@@ -157,10 +158,23 @@ inline bool alone(bool test) noexcept {
   asm volatile("");
   return test;
 }
+/// The datatype, if there is one and it is ready for communication.
+inline Datatype* usable_type(MPI_Datatype handle) noexcept {
+  const auto value = reinterpret_cast<std::uintptr_t>(handle);
+  Datatype* type = reinterpret_cast<Datatype*>(handle);
+  if (value < first_user_handle) {
+    const std::uintptr_t index = value - first_builtin_datatype;
+    if (index >= std::size(builtin_datatypes)) return nullptr;
+    type = &builtin_datatypes[index];
+  } else if (!type->is(Kind::datatype)) {
+    return nullptr;
+  }
+  return type->committed ? type : nullptr;
+}
 inline bool is_count(MPI_Count n) noexcept { return alone(n >= 0); }
+inline bool is_length(int n) noexcept { return alone(n >= 0); }
 inline bool is_pointer(const void* p) noexcept { return alone(p != nullptr); }
 inline bool is_array(const void* p, MPI_Count length) noexcept { return alone(p != nullptr || length <= 0); }
-inline bool is_committed(const Datatype& type) noexcept { return alone(type.committed); }
 inline bool is_buffer(const void* p, MPI_Count, const Datatype&) noexcept { return alone(is_memory(p)); }
 inline bool is_dest(int rank, const Comm& comm) noexcept {
   return alone(static_cast<unsigned>(rank) < static_cast<unsigned>(comm.peer_size()));

@@ -8,7 +8,6 @@
 #include "mpi/request.hpp"
 #include "proto/message.hpp"
 #include "proto/p2p.hpp"
-#include "proto/receive_now.hpp"
 #include "sys/error.hpp"
 #include "vci/wait.hpp"
 
@@ -115,10 +114,6 @@ int start_pair(const Leg& out, const Leg& in, Comm& comm, Bytes copy, MPI_Reques
 
 }  // namespace
 
-int Send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
-  Request* started = isend({buf, count, datatype}, dest, tag, comm);
-  return started->vci ? wait(started) : MPI_SUCCESS;
-}
 int Ssend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
   return blocking_send({{buf, count, datatype}, dest, tag}, comm, SendMode::synchronous);
 }
@@ -126,24 +121,11 @@ int Rsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int ta
   return blocking_send({{buf, count, datatype}, dest, tag}, comm, SendMode::ready);
 }
 
-int Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Status* status) {
-  return proto::receive_now<Space::user>({buf, count, datatype}, source, tag, comm, status);
-}
-
-int Isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
-  *request = to_handle(isend({buf, count, datatype}, dest, tag, comm));
-  return MPI_SUCCESS;
-}
 int Issend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
   return start_send({{buf, count, datatype}, dest, tag}, comm, SendMode::synchronous, request);
 }
 int Irsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
   return start_send({{buf, count, datatype}, dest, tag}, comm, SendMode::ready, request);
-}
-
-int Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm, MPI_Request* request) {
-  *request = to_handle(irecv({buf, count, datatype}, source, tag, comm));
-  return MPI_SUCCESS;
 }
 
 int Send_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {

@@ -65,18 +65,24 @@ int conclude(Request& r, MPI_Request* handle, MPI_Status* status, bool blames = 
 
 /// The common end, without looking into anything special: an operation that is complete, not persistent, without error. False
 /// when it is not that simple.
-/// \param give_back called with the request unless it is a shared one
+/// \param give_back called with the request unless it is the one that all finished sends share
 template <typename GiveBack>
-inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status, GiveBack&& give_back) noexcept {
+inline bool conclude_simply(MPI_Request* handle, MPI_Status* status, GiveBack&& give_back) noexcept {
+  if (*handle == to_handle(completed_request())) {
+    fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+    *handle = MPI_REQUEST_NULL;
+    return true;
+  }
+  Request* r = resolve<Request>(*handle);
   // Acquire pairs with `complete`: the status and the received data are ours.
-  if (r.state.load(std::memory_order_acquire) != Request::done_bit) return false;
-  fill_status(status, r.source, r.tag, r.bytes);
+  if (!r || r->state.load(std::memory_order_acquire) != Request::done_bit) return false;
+  fill_status(status, r->source, r->tag, r->bytes);
   *handle = MPI_REQUEST_NULL;
-  if (r.vci) give_back(r);  // else the shared request of a send that finished at once
+  give_back(*r);
   return true;
 }
-inline bool conclude_simply(Request& r, MPI_Request* handle, MPI_Status* status) noexcept {
-  return conclude_simply(r, handle, status, [](Request& request) { request.vci->requests.release(&request); });
+inline bool conclude_simply(MPI_Request* handle, MPI_Status* status) noexcept {
+  return conclude_simply(handle, status, [](Request& request) { request.vci->requests.release(&request); });
 }
 
 /// The requests of an array, seen one by one. Null handles count as complete and empty.
@@ -137,11 +143,10 @@ int conclude_all(int count, MPI_Request* requests, MPI_Status* statuses) noexcep
   ReleaseBatch back;
   for (int i = 0; i < count; ++i) {
     MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-    Request* r = see(requests[i]).request;
     int code = MPI_SUCCESS;
-    if (r && conclude_simply(*r, &requests[i], status, [&](Request& request) { back.add(request, request.vci->requests); })) {
+    if (conclude_simply(&requests[i], status, [&](Request& request) { back.add(request, request.vci->requests); })) {
       // nothing more to do
-    } else if (r) {
+    } else if (Request* r = see(requests[i]).request) {
       code = conclude(*r, &requests[i], status, !failed);
       if (code && !failed) {
         failed = true;
@@ -182,38 +187,36 @@ int conclude_some(int count, MPI_Request* requests, int* outcount, int* indices,
 
 namespace {
 
-[[gnu::noinline]] int wait_slowly(Request& r, MPI_Request* request, MPI_Status* status) noexcept {
-  wait_until(r.vci, [&r] { return r.is_done(); }, {.request = &r, .function = "MPI_Wait"});
-  const int code = conclude(r, request, status);
+[[gnu::noinline]] int wait_slowly(MPI_Request* request, MPI_Status* status) noexcept {
+  const auto [r, valid] = see(*request);
+  if (!valid) return check::raise_blamed(bad_request(), "MPI_Wait");
+  if (!r) return set_empty(status), MPI_SUCCESS;
+  wait_until(r->vci, [r = r] { return r->is_done(); }, {.request = r, .function = "MPI_Wait"});
+  const int code = conclude(*r, request, status);
   return code ? check::raise_blamed(code, "MPI_Wait") : code;
 }
 
-[[gnu::noinline]] int test_slowly(Request& r, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
-  if (!r.is_done()) {
-    poll_for_test(*r.vci);
-    if (!r.is_done()) return *flag = 0, MPI_SUCCESS;
+[[gnu::noinline]] int test_slowly(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+  const auto [r, valid] = see(*request);
+  if (!valid) return check::raise_blamed(bad_request(), "MPI_Test");
+  if (!r) return set_empty(status), MPI_SUCCESS;
+  if (!r->is_done()) {
+    poll_for_test(*r->vci);
+    if (!r->is_done()) return *flag = 0, MPI_SUCCESS;
   }
-  const int code = conclude(r, request, status);
+  const int code = conclude(*r, request, status);
   return code ? check::raise_blamed(code, "MPI_Test") : code;
 }
 
 }  // namespace
 
 int Wait(MPI_Request* request, MPI_Status* status) {
-  if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
-  Request* r = resolve<Request>(*request);
-  if (!r) [[unlikely]] return check::raise_blamed(bad_request(), "MPI_Wait");
-  if (conclude_simply(*r, request, status)) [[likely]] return MPI_SUCCESS;
-  return wait_slowly(*r, request, status);
+  return conclude_simply(request, status) ? MPI_SUCCESS : wait_slowly(request, status);
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   *flag = 1;
-  if (*request == MPI_REQUEST_NULL) return set_empty(status), MPI_SUCCESS;
-  Request* r = resolve<Request>(*request);
-  if (!r) [[unlikely]] return check::raise_blamed(bad_request(), "MPI_Test");
-  if (conclude_simply(*r, request, status)) [[likely]] return MPI_SUCCESS;
-  return test_slowly(*r, request, flag, status);
+  return conclude_simply(request, status) ? MPI_SUCCESS : test_slowly(request, flag, status);
 }
 
 namespace {
@@ -237,10 +240,18 @@ namespace {
   int i = 0;
   {
     ReleaseBatch back;
-    for (; i < count; ++i) {
-      Request* r = resolve<Request>(requests[i]);
+    const auto conclude_next = [&] {
       MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-      if (!r || !conclude_simply(*r, &requests[i], status, [&](Request& done) { back.add(done, done.vci->requests); })) break;
+      return conclude_simply(&requests[i], status, [&](Request& done) { back.add(done, done.vci->requests); });
+    };
+    for (bool checked = false; i < count; ++i) {
+      if (conclude_next()) continue;
+      if (!checked && check_all(count - i, requests + i)) break;  // before it waits; what is wrong is said in `waitall_rest`
+      checked = true;
+      Request* r = see(requests[i]).request;
+      if (!r) break;
+      wait_until(r->vci, [r] { return r->is_done(); }, {.request = r, .function = "MPI_Waitall"});
+      if (!conclude_next()) break;
     }
   }
   return i == count ? MPI_SUCCESS : waitall_rest(count, requests, statuses, i);
@@ -253,16 +264,12 @@ int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   // One pass over what is complete and simple; from the first request that is not, the general way.
   int i = 0;
   if (statuses == MPI_STATUSES_IGNORE) {
-    for (; i < count; ++i) {
-      Request* r = resolve<Request>(requests[i]);
-      if (!r || !conclude_simply(*r, &requests[i], MPI_STATUS_IGNORE)) [[unlikely]] return waitall_rest(count, requests, statuses, i);
-    }
+    for (; i < count; ++i)
+      if (!conclude_simply(&requests[i], MPI_STATUS_IGNORE)) [[unlikely]] return waitall_rest(count, requests, statuses, i);
     return MPI_SUCCESS;
   }
-  for (; i < count; ++i) {
-    Request* r = resolve<Request>(requests[i]);
-    if (!r || !conclude_simply(*r, &requests[i], &statuses[i])) [[unlikely]] return waitall_rest(count, requests, statuses, i);
-  }
+  for (; i < count; ++i)
+    if (!conclude_simply(&requests[i], &statuses[i])) [[unlikely]] return waitall_rest(count, requests, statuses, i);
   return MPI_SUCCESS;
 }
 

@@ -53,7 +53,7 @@ bool try_push_message(shm::Port& port, Request& send) noexcept {
   auto* record = reinterpret_cast<Record*>(reservation.line);
   set_head(*record, head.record, bytes);
   std::memcpy(record->payload, &head.ack, head.bytes);
-  send.target().pack(0, record->payload + head.bytes, send.capacity);
+  send.buffer.pack(0, record->payload + head.bytes, send.capacity);
   sync::RingProducer::publish(reservation, lines);
   return true;
 }
@@ -76,8 +76,15 @@ void append(Vci& vci, shm::Peer& peer, shm::Port& port, const Outgoing& item) no
   }
   queue.tail = outgoing;
   // Release: a thread ordered after us that sees the count goes behind this record.
-  vci.backlogged.fetch_add(1, std::memory_order_release);
+  port.backlogged.fetch_add(1, std::memory_order_release);
+  vci.backlogged.fetch_add(1, std::memory_order_relaxed);
   leave_work(vci);
+}
+
+/// A record of the queue has gone. Release: whoever no longer sees it counted pushes behind it.
+void uncount(Vci& vci, Queue& queue) noexcept {
+  queue.port->backlogged.fetch_sub(1, std::memory_order_release);
+  vci.backlogged.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// \param before the item before it, or nullptr
@@ -86,7 +93,7 @@ void remove(Vci& vci, Queue& queue, Outgoing* before, Outgoing& item) noexcept {
   if (queue.tail == &item) queue.tail = before;
   if (!queue.head) state_of(vci).backlog->waiting.remove(&queue);
   delete &item;
-  vci.backlogged.fetch_sub(1, std::memory_order_release);
+  uncount(vci, queue);
 }
 
 bool is_waiting(Vci& vci, shm::Port& port) noexcept {
@@ -100,7 +107,7 @@ bool is_waiting(Vci& vci, shm::Port& port) noexcept {
 void push_or_queue(VciGuard& guard, shm::Peer& peer, Lane lane, const RecordHead& head, const void* payload,
                    std::uint32_t bytes) noexcept {
   shm::Port& port = port_of(peer, lane);
-  if (!is_waiting(guard.vci(), port) && try_push(port, head, payload, bytes)) return peer.ring_doorbell(port.vci);
+  if (!is_waiting(guard.vci(), port) && try_push(port, head, payload, bytes)) return port.ring_doorbell();
   Outgoing item{head, nullptr, bytes, {}, nullptr};
   std::memcpy(item.payload, payload, bytes);
   append(guard.vci(), peer, port, item);
@@ -109,7 +116,7 @@ void push_or_queue(VciGuard& guard, shm::Peer& peer, Lane lane, const RecordHead
 void push_or_queue_message(VciGuard& guard, shm::Peer& peer, Lane lane, Request& send) noexcept {
   shm::Port& port = port_of(peer, lane);
   if (!is_waiting(guard.vci(), port) && try_push_message(port, send)) {
-    peer.ring_doorbell(port.vci);
+    port.ring_doorbell();
     return sent(guard, send);
   }
   append(guard.vci(), peer, port, {{}, &send, 0, {}, nullptr});
@@ -213,12 +220,12 @@ bool drain_backlog(VciGuard& guard) noexcept {
         queue->tail = nullptr;
         state_of(vci).backlog->waiting.remove(queue);
       }
-      vci.backlogged.fetch_sub(1, std::memory_order_release);
+      uncount(vci, *queue);
       if (item->message) sent(guard, *item->message);
       delete item;
       pushed = true;
     }
-    if (pushed) queue->peer->ring_doorbell(queue->port->vci);
+    if (pushed) queue->port->ring_doorbell();
     worked |= pushed;
     if (queue->head && queue->peer->stage() > shm::Stage::finishing) [[unlikely]] worked |= answer_questions(guard, *queue);
     queue = following;

@@ -33,7 +33,7 @@ void fetched(net::Completion& self, Held& held, int) noexcept {
 /// False where the network cannot read the sender's memory into this buffer.
 bool begin_read(VciGuard& guard, Receiving& t, const RendezvousRequest& request) noexcept {
   net::Engine& engine = *t.move->connection->engine;
-  const Buffer buffer = t.request->target();
+  const Buffer buffer = t.request->buffer;
   if (!request.readable || !buffer.contiguous() || !engine.capabilities().reads) return false;
   Move& move = *t.move;
   if (engine.capabilities().registers_local && !engine.register_memory(buffer.data(), t.bytes, wire::Use::read_into, move.memory)) return false;
@@ -59,7 +59,7 @@ void send_request(VciGuard& guard, net::Connection& connection, Request& send) n
   request.bytes = send.capacity;
   request.process = runtime.name;
   // Small ones wait because there is no credit for more, many at a time: those are asked for, and sent, several in a frame.
-  const Buffer buffer = send.target();
+  const Buffer buffer = send.buffer;
   const bool may_be_read = buffer.contiguous() && send.capacity > engine.common().copy_limit && engine.capabilities().reads;
   if (may_be_read && engine.register_memory(buffer.data(), send.capacity, wire::Use::read_by_peers, t.move->memory)) {
     request.readable = 1;
@@ -96,7 +96,7 @@ bool stream_step(VciGuard& guard, Sending& t) noexcept {
     std::byte* to = engine.append(guard, connection, {0, 0, 0, PointToPoint::data}, n + sizeof(StreamData));
     const StreamData head{t.receiver};
     std::memcpy(to, &head, sizeof head);
-    t.request->target().pack(t.sent, to + sizeof head, n);
+    t.request->buffer.pack(t.sent, to + sizeof head, n);
     if (n == room) engine.flush(guard, connection);
     else engine.send_appended(guard, connection);  // what others have for the peer leaves with it
     t.sent += n;

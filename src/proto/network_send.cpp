@@ -22,7 +22,7 @@ void send_copy(VciGuard& guard, net::Engine& engine, net::Connection& connection
   std::byte* to = engine.append(guard, connection, head.record, head.bytes + send.capacity);
   if (head.bytes) std::memcpy(to, &head.ack, head.bytes);
   to += head.bytes;
-  send.target().pack(0, to, send.capacity);
+  send.buffer.pack(0, to, send.capacity);
   if (head.bytes) engine.send_appended(guard, connection);  // complete when it is acknowledged
   else engine.send_appended(guard, connection, when_sent(send));
 }
@@ -30,7 +30,7 @@ void send_copy(VciGuard& guard, net::Engine& engine, net::Connection& connection
 /// Mid-size: eager, but from the user's buffer, in a frame of its own.
 void send_uncopied(VciGuard& guard, net::Engine& engine, net::Connection& connection, Request& send) noexcept {
   const EagerHead head(send);
-  engine.send_uncopied(guard, connection, head.record, &head.ack, head.bytes, send.target().data(),
+  engine.send_uncopied(guard, connection, head.record, &head.ack, head.bytes, send.buffer.data(),
                        send.capacity, head.bytes ? nullptr : &when_sent(send));
 }
 
@@ -46,7 +46,7 @@ void send(VciGuard& guard, Request& send, Address to) noexcept {
   net::Connection& connection = engine.connection_to(to.process, to.lane);
   const bool eager = send.capacity <= engine.common().eager && engine.has_credit(connection);
   if (eager && send.capacity <= engine.common().copy_limit) return send_copy(guard, engine, connection, send);
-  if (eager && send.datatype->contiguous && engine.capabilities().sends_parts) return send_uncopied(guard, engine, connection, send);
+  if (eager && send.buffer.contiguous() && engine.capabilities().sends_parts) return send_uncopied(guard, engine, connection, send);
   send_request(guard, connection, send);
 }
 

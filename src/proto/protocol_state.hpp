@@ -36,18 +36,6 @@ struct State : VciState {
 };
 inline State& state_of(Vci& vci) noexcept { return static_cast<State&>(*vci.modules[PointToPoint::module]); }
 
-/// A request that was never anything but complete; never allocated, never freed.
-struct CompletedRequest : Request {
-  /// \param number for MPI_Request_toint: one that no request of a pool has
-  CompletedRequest(Type t, int from, std::uint32_t number) noexcept {
-    index = number;
-    kind.store(Kind::request, std::memory_order_relaxed);
-    state.store(done_bit, std::memory_order_relaxed);
-    type = t;
-    source = from;
-  }
-};
-
 /// The message space in which this endpoint receives.
 inline std::uint64_t own_context(const Comm& comm, Space space) noexcept {
   return comm.inbox | static_cast<std::uint64_t>(space);
@@ -68,13 +56,15 @@ inline Path resolve(const Comm& comm, int dest, int tag, Space space) noexcept {
   return {{comm.peers->process(dest), comm.lane, 0}, comm.outbox | static_cast<ContextId>(space), comm.lane};
 }
 
-/// Puts the message into a request. The datatype is referenced: it may be freed while the operation runs.
-inline void fill(Request& r, const Buffer& buffer, match::Pattern pattern) noexcept {
-  r.buffer = buffer.base;
-  r.count = buffer.count;
-  r.datatype = buffer.type;
+/// Puts the message into a request. \pre a predefined datatype
+inline void fill_builtin(Request& r, const Buffer& buffer, match::Pattern pattern) noexcept {
+  r.buffer = buffer;
   r.capacity = buffer.bytes();
   r.pattern = pattern;
+}
+/// The same for all datatypes. Others are referenced: they may be freed while the operation runs.
+inline void fill(Request& r, const Buffer& buffer, match::Pattern pattern) noexcept {
+  fill_builtin(r, buffer, pattern);
   if (!buffer.type->builtin) [[unlikely]] {
     retain(*buffer.type);
     r.special = true;
@@ -150,18 +140,21 @@ void discard_unexpected(Vci& vci) noexcept;
 
 /// Fails a receive whose message is larger than its buffer.
 [[gnu::cold]] void fail_truncated(Request& receive, std::uint64_t bytes, int source, int tag) noexcept;
-/// Sets a receive's status; with the truncation error when the message is larger than the buffer.
-inline void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
-  const std::uint64_t capacity = receive.capacity;
+inline void set_status(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
   receive.source = source;
   receive.tag = tag;
   receive.bytes = static_cast<MPI_Count>(bytes);
+}
+/// Sets a receive's status; with the truncation error when the message is larger than the buffer.
+inline void set_received(Request& receive, std::uint64_t bytes, int source, int tag) noexcept {
+  const std::uint64_t capacity = receive.capacity;
+  set_status(receive, bytes, source, tag);
   if (bytes > capacity) [[unlikely]] fail_truncated(receive, bytes, source, tag);
 }
 
 /// Gives `bytes` bytes at `data` to a receive and completes it.
 inline void deliver(VciGuard& guard, Request& receive, const std::byte* data, std::uint64_t bytes, int source, int tag) noexcept {
-  receive.target().unpack(0, data, bytes < receive.capacity ? bytes : receive.capacity);
+  receive.buffer.unpack(0, data, bytes < receive.capacity ? bytes : receive.capacity);
   set_received(receive, bytes, source, tag);
   complete(receive, guard);
 }

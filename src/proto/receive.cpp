@@ -42,9 +42,19 @@ void match_or_post(VciGuard& guard, Request& receive) noexcept {
   vci.matcher.post(receive);
 }
 
-bool take_unexpected(VciGuard& guard, Unexpected& message, const Buffer& buffer, MPI_Status* status) noexcept {
+int look_at_all() noexcept {
+  progress_all();
+  return MPI_SUCCESS;
+}
+
+int take_held(Vci& vci, const sync::RingLine* line, std::byte* to, MPI_Status* status) noexcept {
+  const bool around = take(vci, line, to, status);
+  HandOver::release(vci);
+  return around ? look_at_all() : MPI_SUCCESS;
+}
+
+bool take_unexpected(Vci& vci, Unexpected& message, const Buffer& buffer, MPI_Status* status) noexcept {
   if (message.form != Unexpected::Form::eager || !buffer.contiguous()) return false;
-  Vci& vci = guard.vci();
   vci.matcher.remove_arrival(message);
   sys::copy_bytes(buffer.data(), message.payload(), message.bytes);
   fill_status(status, message.key.source, message.key.tag, static_cast<MPI_Count>(message.bytes));
@@ -58,7 +68,7 @@ namespace {
 
 using proto::receive;
 
-proto::CompletedRequest completed_null_receive{Request::Type::recv, MPI_PROC_NULL, last_index - 1};
+CompletedRequest completed_null_receive{Request::Type::recv, Request::done_bit | Request::special_bit, MPI_PROC_NULL, last_index - 1};
 
 /// Where messages spread by source and tag, a receive must name both.
 Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) noexcept {
@@ -99,7 +109,7 @@ Request* detail::irecv(void* buffer, MPI_Count count, Datatype& type, int source
     r->state.store(Request::active, std::memory_order_relaxed);
     r->type = Request::Type::recv;
     r->comm = &comm;
-    proto::fill(*r, {buffer, count, type}, pattern);
+    proto::fill_builtin(*r, {buffer, count, type}, pattern);
     vci->matcher.post(*r, *bin);
     return r;
   }
@@ -122,9 +132,13 @@ void start_receive(VciGuard& guard, Request& receive) noexcept { proto::match_or
 
 Request* null_receive() noexcept { return &completed_null_receive; }
 
+int detail::recv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+  return proto::receive_now<Space::user>(buffer, count, type, source, tag, comm, status);
+}
+
 int recv(const Buffer& buffer, int source, int tag, Comm& comm, Space space, MPI_Status* status) noexcept {
-  return space == Space::user ? proto::receive_now<Space::user>(buffer, source, tag, comm, status)
-                              : proto::receive_now<Space::collective>(buffer, source, tag, comm, status);
+  return space == Space::user ? detail::recv(buffer.base, buffer.count, *buffer.type, source, tag, comm, status)
+                              : proto::receive_now<Space::collective>(buffer.base, buffer.count, *buffer.type, source, tag, comm, status);
 }
 
 int sendrecv(const Leg& out, const Leg& in, Comm& comm, Space space, MPI_Status* status) noexcept {

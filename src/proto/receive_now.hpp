@@ -22,25 +22,16 @@ inline Request* receive(VciGuard& guard, const Buffer& buffer, int source, int t
 
 /// Takes a complete eager message that needs no acknowledgement and fits into a contiguous buffer out of the unexpected ones. False: the
 /// message is something else, and left alone.
-bool take_unexpected(VciGuard& guard, Unexpected& message, const Buffer& buffer, MPI_Status* status) noexcept;
+bool take_unexpected(Vci& vci, Unexpected& message, const Buffer& buffer, MPI_Status* status) noexcept;
 
-/// The same for the oldest record in the ring: taken if it is for this receive, and no posted receive waits for it. The caller has seen that no
-/// unexpected message matches.
-inline bool take_from_ring(VciGuard& guard, match::Pattern pattern, const Buffer& buffer, std::uint64_t capacity, MPI_Status* status) noexcept {
-  Vci& vci = guard.vci();
-  sync::RingLine* line = vci.ring.front();
-  if (!line) return false;
-  const auto& record = *reinterpret_cast<const Record*>(line);
-  if (record.kind != PointToPoint::eager || record.context != pattern.context ||
-      (record.source != pattern.source && pattern.source != MPI_ANY_SOURCE) ||
-      (record.tag != pattern.tag && pattern.tag != MPI_ANY_TAG) || record.bytes > capacity || !buffer.contiguous() ||
-      vci.matcher.awaits({record.context, record.source, record.tag}))
-    return false;
-  sys::copy_bytes(buffer.data(), record.payload, record.bytes);
-  fill_status(status, record.source, record.tag, record.bytes);
-  vci.ring.pop();
-  return true;
+/// Whether the record at the front of the ring is a message for this receive, and fits. Others may come first: unexpected messages, and posted
+/// receives.
+inline bool is_for(const Record& record, match::Pattern pattern, const Buffer& buffer) noexcept {
+  return record.kind == PointToPoint::eager && record.context == pattern.context &&
+         (record.source == pattern.source || pattern.source == MPI_ANY_SOURCE) && (record.tag == pattern.tag || pattern.tag == MPI_ANY_TAG) &&
+         record.bytes <= buffer.bytes() && buffer.contiguous();
 }
+inline const Record* record_of(const sync::RingLine* line) noexcept { return reinterpret_cast<const Record*>(line); }
 
 /// A message that was waited for is often answered at once: the line that the answer will be written to is prefetched.
 inline void expect_answer(Vci& vci, const Comm& comm) noexcept {
@@ -63,43 +54,107 @@ inline bool may_come_from_here(const Vci& vci, const Comm& comm, int source) noe
   return from.process == runtime.self && &vci_of_lane(from.lane) == &vci;
 }
 
-/// MPI_Recv: returns the error code. A message that is here, or comes soon, is copied to the user without a request.
-template <Space space>
-inline int receive_now(const Buffer& buffer, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+/// Takes such a record. True: it is time to look at the other VCIs.
+inline bool take(Vci& vci, const sync::RingLine* line, std::byte* to, MPI_Status* status) noexcept {
+  const Record& record = *record_of(line);
+  sys::copy_bytes(to, record.payload, record.bytes);
+  fill_status(status, record.source, record.tag, record.bytes);
+  vci.ring.pop(line);
+  return look_around(vci);
+}
+
+/// What remains of a blocking receive that has been begun, one step in the VCI after another.
+struct ReceiveStep {
+  const Buffer& buffer;
+  match::Pattern pattern;
+  Comm& comm;
+  MPI_Status* status;
+  Request* request = nullptr;          ///< made when the message does not come soon
+  bool taken = false, around = false;  ///< the message has come; it is time to look at the other VCIs
+
+  /// \param looked not for the first time
+  template <Space space>
+  void look(VciGuard& guard, bool looked) noexcept {
+    Vci& vci = guard.vci();
+    if (looked) expect_answer(vci, comm);
+    Unexpected* message = nullptr;
+    if (vci.matcher.unexpected()) message = static_cast<Unexpected*>(vci.matcher.find_arrival(pattern));
+    if (message) {
+      taken = message->bytes <= buffer.bytes() && take_unexpected(vci, *message, buffer, status);
+      if (taken) return;
+    } else if (const sync::RingLine* line = vci.ring.front(); line && is_for(*record_of(line), pattern, buffer)) {
+      const Record& record = *record_of(line);
+      taken = !vci.matcher.awaits({record.context, record.source, record.tag});
+      if (taken) return void(around = take(vci, line, buffer.data(), status));
+    }
+    if (!looked && !message && !has_work(vci)) return;
+    request = receive<space>(guard, buffer, pattern.source, pattern.tag, comm);
+    if (vci.ring.pending() && progress(guard, request)) {  // it may be among the next in the ring
+      taken = reap(guard, *request, status);
+      around = look_around(vci);
+    }
+  }
+  [[nodiscard]] bool is_decided() const noexcept { return taken || request; }
+};
+
+/// \param held the home VCI is, and is released at the end of the first look
+template <Space space, bool held>
+[[gnu::noinline]] int receive_now_slowly(void* base, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+  const Buffer buffer(base, count, type);
   if (source == MPI_PROC_NULL || (space == Space::user && comm.routing && comm.routing->spread)) [[unlikely]]
     return wait(irecv(buffer, source, tag, comm, space), status);
-  const match::Pattern pattern{own_context(comm, space), source, tag};
-  const std::uint64_t capacity = buffer.bytes();
+  ReceiveStep step{buffer, {own_context(comm, space), source, tag}, comm, status};
   Vci& vci = home_vci(comm);
-  Request* request = nullptr;
-  bool taken = false, around = false;
-  for (bool looked = false;; looked = true) {
-    submit(vci, [&](VciGuard& guard) __attribute__((always_inline)) {
-      if (looked) expect_answer(vci, comm);
-      Unexpected* message = nullptr;
-      if (vci.matcher.unexpected()) message = static_cast<Unexpected*>(vci.matcher.find_arrival(pattern));
-      if (message) {
-        taken = message->bytes <= capacity && take_unexpected(guard, *message, buffer, status);
-        if (taken) return;
-      } else if (take_from_ring(guard, pattern, buffer, capacity, status)) {
-        taken = true;
-        around = look_around(vci);
-        return;
-      }
-      if (!looked && !message && !has_work(vci)) return;
-      request = receive<space>(guard, buffer, source, tag, comm);
-      if (vci.ring.pending() && progress(guard, request)) {  // it may be among the next in the ring
-        taken = reap(guard, *request, status);
-        around = look_around(vci);
-      }
-    });
-    if (taken || request) break;
-    if (may_come_from_here(vci, comm, source)) continue;
-    for (unsigned looks = 4 * idle_looks(); looks && !vci.ring.pending(); --looks) sync::one_look();
+  if constexpr (held) {
+    HandOver first(vci);
+    step.template look<space>(first.guard(), false);
   }
-  if (around) [[unlikely]]
+  for (bool looked = held; !step.is_decided(); looked = true) {
+    if (looked && !may_come_from_here(vci, comm, source))
+      for (unsigned looks = 4 * idle_looks(); looks && !vci.ring.pending(); --looks) sync::one_look();
+    submit(vci, [&](VciGuard& guard) { step.template look<space>(guard, looked); });
+  }
+  if (step.around) [[unlikely]]
     progress_all();
-  return taken ? MPI_SUCCESS : wait(request, status);
+  return step.taken ? MPI_SUCCESS : wait(step.request, status);
+}
+
+/// A receive that finds unexpected messages. \pre the home VCI is held; released at the end
+template <Space space>
+[[gnu::noinline]] int receive_unexpected(void* base, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+  Vci& vci = home_vci(comm);
+  const Buffer buffer(base, count, type);
+  auto* message = static_cast<Unexpected*>(vci.matcher.find_arrival({own_context(comm, space), source, tag}));
+  if (!message || message->bytes > buffer.bytes() || !take_unexpected(vci, *message, buffer, status))
+    return receive_now_slowly<space, true>(base, count, type, source, tag, comm, status);
+  HandOver::release(vci);
+  return MPI_SUCCESS;
+}
+
+/// The ends of a receive that has found its message in the ring: of any size, with the VCI held, which is released; and with a look at all VCIs.
+[[gnu::noinline]] int take_held(Vci& vci, const sync::RingLine* line, std::byte* to, MPI_Status* status) noexcept;
+[[gnu::cold, gnu::noinline]] int look_at_all() noexcept;
+
+/// MPI_Recv: returns the error code. A message that is here, or comes soon, is copied to the user without a request; the first in the ring,
+/// where it is a few words and nothing can come before it, without a call, so that no register has to be saved.
+template <Space space>
+inline int receive_now(void* base, MPI_Count count, Datatype& type, int source, int tag, Comm& comm, MPI_Status* status) noexcept {
+  Vci* vci = detail::lane_table[number(comm.lane)].load(std::memory_order_acquire);  // pairs with open_lane
+  if (source == MPI_PROC_NULL || (space == Space::user && comm.routing && comm.routing->spread) || !vci || !HandOver::try_hold(*vci)) [[unlikely]]
+    return receive_now_slowly<space, false>(base, count, type, source, tag, comm, status);
+  const Buffer buffer(base, count, type);
+  if (vci->matcher.unexpected()) return receive_unexpected<space>(base, count, type, source, tag, comm, status);
+  const sync::RingLine* line = vci->ring.front_at_once();
+  if (vci->matcher.awaits_any() || !line || !is_for(*record_of(line), {own_context(comm, space), source, tag}, buffer))
+    return receive_now_slowly<space, true>(base, count, type, source, tag, comm, status);
+  const Record& record = *record_of(line);
+  if (!sys::is_copied_inline(record.bytes)) return take_held(*vci, line, buffer.data(), status);
+  sys::copy_bytes(buffer.data(), record.payload, record.bytes);
+  fill_status(status, record.source, record.tag, record.bytes);
+  vci->ring.pop_line();
+  const bool around = look_around(*vci);
+  HandOver::release(*vci);
+  return around ? look_at_all() : MPI_SUCCESS;
 }
 
 }  // namespace heddle::proto

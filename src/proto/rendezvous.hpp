@@ -49,7 +49,7 @@ struct Transfer : OperationState {
   std::uint64_t bytes;               ///< to move
   shm::Peer* peer = nullptr;         ///< the other end's process; null over the network
   proto::network::Move* move = nullptr;  ///< what the network keeps of it; null on a node
-  sync::Link<Transfer> link;         ///< in the VCI's ring of transfers, while this end has something to do
+  sync::Link<Transfer> link{};       ///< in the VCI's ring of transfers, while this end has something to do
 };
 
 namespace proto {

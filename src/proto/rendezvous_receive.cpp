@@ -29,7 +29,7 @@ void count_arrived(VciGuard& guard, Receiving& t, std::uint64_t n) noexcept {
 
 /// Copies `n` bytes at packed offset `at` from the sender's memory.
 void fetch(Receiving& t, std::uint64_t at, std::uint64_t n) noexcept {
-  const Buffer buffer = t.request->target();
+  const Buffer buffer = t.request->buffer;
   if (t.mapped) return buffer.unpack(at, t.mapped + at, n);
   if (buffer.contiguous()) {
     if (!shm::cma_read(t.peer->pid, buffer.data() + at, t.source + at, n)) copying_failed(t, n);
@@ -48,7 +48,7 @@ void fetch(Receiving& t, std::uint64_t at, std::uint64_t n) noexcept {
 Strategy choose(const RendezvousRequest& request, const Receiving& t) noexcept {
   if (t.mapped) return Strategy::mapped;
   if (!request.address || !t.peer->cma_works()) return Strategy::stream;
-  return request.claims && t.request->target().contiguous() ? Strategy::both_copy : Strategy::single_copy;
+  return request.claims && t.request->buffer.contiguous() ? Strategy::both_copy : Strategy::single_copy;
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ void begin_transfer(VciGuard& guard, Request& receive, const RendezvousRequest& 
   }
   if (t.strategy == Strategy::both_copy) {
     t.claims = {shm::shared_copies(t.peer->region.base, request.claims_vci) + (request.claims - 1), request.claims_stamp, piece_bytes};
-    const auto address = reinterpret_cast<std::uint64_t>(receive.target().data());
+    const auto address = reinterpret_cast<std::uint64_t>(receive.buffer.data());
     const ClearToSend clear{t.sender, receiver, address, t.bytes, piece_bytes, lane_of(receive), 0};
     push_or_queue(guard, *t.peer, lane, {0, 0, 0, PointToPoint::clear_to_send}, &clear, sizeof clear);
   }
@@ -127,7 +127,7 @@ void handle_data(VciGuard& guard, const Record& record) noexcept {
   std::memcpy(&head, record.payload, sizeof head);
   Receiving& t = receiving_of(head.receiver);
   const std::uint64_t n = record.bytes - sizeof head;
-  t.request->target().unpack(t.arrived, record.payload + sizeof head, n);
+  t.request->buffer.unpack(t.arrived, record.payload + sizeof head, n);
   count_arrived(guard, t, n);
 }
 
@@ -136,7 +136,7 @@ void handle_piece(VciGuard& guard, const Record& record) noexcept {
   std::memcpy(&head, record.payload, sizeof head);
   Receiving& t = receiving_of(head.receiver);
   const std::uint64_t n = record.bytes - sizeof head;
-  std::memcpy(t.request->target().data() + head.at, record.payload + sizeof head, n);
+  std::memcpy(t.request->buffer.data() + head.at, record.payload + sizeof head, n);
   t.sender_absence.end();
   count_arrived(guard, t, n);
 }

@@ -33,9 +33,9 @@ Record* reserve(sync::RingProducer& ring, RecordKind kind, const Head& head, std
   return record;
 }
 
-void publish(shm::Peer& peer, shm::Port& port, const sync::RingProducer::Reservation& reservation, const Record& record) noexcept {
+void publish(shm::Port& port, const sync::RingProducer::Reservation& reservation, const Record& record) noexcept {
   sync::RingProducer::publish(reservation, lines_for(record.bytes));
-  peer.ring_doorbell(port.vci);
+  port.ring_doorbell();
 }
 
 /// Claims the next piece. False when there is none left.
@@ -62,7 +62,7 @@ bool announce_written(shm::Port& port, Sending& t) noexcept {
   if (!t.unannounced) return true;
   const Placed placed{t.receiver, t.unannounced};
   if (!try_push(port, {0, 0, 0, PointToPoint::placed}, &placed, sizeof placed)) return false;
-  t.peer->ring_doorbell(port.vci);
+  port.ring_doorbell();
   t.unannounced = 0;
   return true;
 }
@@ -81,7 +81,7 @@ void send_request(VciGuard& guard, Request& send) noexcept {
   request.sender = reinterpret_cast<RequestToken>(&send);
   request.bytes = send.capacity;
   request.process = runtime.name;
-  if (const Buffer buffer = send.target(); buffer.contiguous()) {
+  if (const Buffer buffer = send.buffer; buffer.contiguous()) {
     t.from = buffer.data();
     request.address = reinterpret_cast<std::uint64_t>(t.from);
     request.heap_offset = shm::heap_offset_of(t.from, send.capacity);
@@ -130,8 +130,8 @@ bool stream_step(VciGuard& guard, Sending& t) noexcept {
     sync::RingProducer::Reservation reservation;
     Record* record = reserve(port.ring, PointToPoint::data, StreamData{t.receiver}, n, reservation);
     if (!record) return t.sent != before;
-    t.request->target().pack(t.sent, record->payload + sizeof(StreamData), n);
-    publish(*t.peer, port, reservation, *record);
+    t.request->buffer.pack(t.sent, record->payload + sizeof(StreamData), n);
+    publish(port, reservation, *record);
     t.sent += n;
   }
   finish_transfer(guard, t);
@@ -149,7 +149,7 @@ bool piece_step(VciGuard& guard, Sending& t) noexcept {
     if (Record* record = reserve(port.ring, PointToPoint::piece, PieceData{t.receiver, t.at}, n, reservation)) {
       t.receiver_absence.end();
       std::memcpy(record->payload + sizeof(PieceData), t.from + t.at, n);
-      publish(*t.peer, port, reservation, *record);
+      publish(port, reservation, *record);
       t.at += n;
       t.sent += n;
       pushed = true;

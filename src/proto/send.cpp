@@ -44,18 +44,19 @@ Path resolve_routed(const Comm& comm, int dest, int tag, Space space) noexcept {
 
 }  // namespace proto
 
+CompletedRequest detail::completed_send{Request::Type::send, Request::done_bit, MPI_ANY_SOURCE, last_index};
+
 namespace {
 
+using detail::completed_send;
 using proto::limits;
 using proto::Path;
 using proto::PointToPoint;
 using proto::Unexpected;
 
-proto::CompletedRequest completed_send{Request::Type::send, MPI_ANY_SOURCE, last_index};
-
 /// A message on its way out: what was asked for, and what `resolve` adds. Each step reads it, none changes it:
 ///
-///   resolve -> push_now, without the VCI                               (a small message to another process of the node)
+///   resolve -> push_now, without the VCI                               (a message to another process of the node; `send` does it for a few words)
 ///           -> post, in the VCI: match_here, send_small                (to this VCI; small, over the network)
 ///                                launch, with a request: by route and size
 struct Send {
@@ -83,38 +84,40 @@ inline bool is_here(const Path& path) noexcept {
   return path.to.process == runtime.self && (path.to.lane == path.from || &vci_of_lane(path.to.lane) == &vci_of_lane(path.from));
 }
 
+/// The ring of an address on this node, if a message of so many bytes may be pushed whole into it now.
+inline shm::Port* free_port(const Address& to, std::uint64_t bytes) noexcept {
+  shm::Peer* peer = shm::find(to.process);
+  if (!peer) [[unlikely]]
+    return nullptr;
+  shm::Port* port = peer->port(to.lane);
+  if (!port || bytes > limits.eager.load(std::memory_order_relaxed) || port->ring.held()) [[unlikely]]
+    return nullptr;
+  // Backlogged messages go first; acquire pairs with the backlog's append.
+  return port->backlogged.load(std::memory_order_acquire) ? nullptr : port;
+}
+
 /// A small contiguous message to another process of the node, or to another VCI of this one. No lock, no allocation. False: not this way.
 inline bool push_now(const Send& message) noexcept {
   if (message.mode == SendMode::synchronous || !message.buffer.contiguous()) return false;
-  shm::Peer* peer = shm::find(message.path.to.process);
-  if (!peer) [[unlikely]]
-    return false;
-  shm::Port* port = peer->port(message.path.to.lane);
-  if (!port) [[unlikely]]
-    return false;
   const std::uint64_t bytes = message.buffer.bytes();
-  if (bytes > limits.eager.load(std::memory_order_relaxed)) return false;
-  if (port->ring.held()) [[unlikely]]
+  shm::Port* port = free_port(message.path.to, bytes);
+  if (!port || !proto::try_push(*port, message.head(), message.buffer.data(), bytes)) [[unlikely]]
     return false;
-  // Backlogged messages go first; acquire pairs with the backlog's append.
-  if (vci_of_lane(message.path.from).backlogged.load(std::memory_order_acquire)) [[unlikely]]
-    return false;
-  if (!proto::try_push(*port, message.head(), message.buffer.data(), bytes)) [[unlikely]]
-    return false;
-  peer->ring_doorbell(port->vci);
+  port->ring_doorbell();
   return true;
 }
 
-/// A message to the VCI that is held: copied straight into the receive that matches, or kept as a copy. False: it must wait for its receive.
-inline bool match_here(VciGuard& guard, const Buffer& buffer, match::Pattern key, SendMode mode) noexcept {
-  Vci& vci = guard.vci();
+/// Copies a message of this process straight into the receive that it has matched.
+inline void deliver_here(VciGuard& guard, const Buffer& buffer, int source, int tag, Request& receive) noexcept {
   const std::uint64_t bytes = buffer.bytes();
-  if (auto* receive = static_cast<Request*>(vci.matcher.take_posted(key))) [[likely]] {
-    copy(buffer, receive->target(), bytes < receive->capacity ? bytes : receive->capacity);
-    proto::set_received(*receive, bytes, key.source, key.tag);
-    complete(*receive, guard);
-    return true;
-  }
+  copy(buffer, receive.buffer, bytes < receive.capacity ? bytes : receive.capacity);
+  proto::set_received(receive, bytes, source, tag);
+  complete(receive, guard);
+}
+
+/// A message to the VCI that is held, which no posted receive has matched: kept as a copy. False: it must wait for its receive.
+inline bool keep_here(Vci& vci, const Buffer& buffer, match::Pattern key, SendMode mode) noexcept {
+  const std::uint64_t bytes = buffer.bytes();
   if (mode == SendMode::synchronous || bytes > limits.self_eager || proto::state_of(vci).unexpected_bytes > limits.unexpected)
     return false;
   Unexpected* message = proto::new_unexpected(vci, bytes);
@@ -125,9 +128,15 @@ inline bool match_here(VciGuard& guard, const Buffer& buffer, match::Pattern key
   return true;
 }
 
+/// A message to the VCI that is held. False: it must wait for its receive.
+inline bool match_here(VciGuard& guard, const Buffer& buffer, match::Pattern key, SendMode mode) noexcept {
+  auto* receive = static_cast<Request*>(guard.vci().matcher.take_posted(key));
+  return receive ? deliver_here(guard, buffer, key.source, key.tag, *receive), true : keep_here(guard.vci(), buffer, key, mode);
+}
+
 /// The same with a request: what cannot be copied waits for its receive as a pointer to the buffer.
 void launch_here(VciGuard& guard, Request& send) noexcept {
-  if (match_here(guard, send.target(), send.pattern, static_cast<SendMode>(send.mode))) return complete(send, guard);
+  if (match_here(guard, send.buffer, send.pattern, static_cast<SendMode>(send.mode))) return complete(send, guard);
   Unexpected* message = proto::new_unexpected(guard.vci(), 0);
   message->key = send.pattern;
   message->bytes = send.capacity;
@@ -175,26 +184,17 @@ inline Request* post(VciGuard& guard, const Send& message) noexcept {
   return posted ? &completed_send : launch_new(guard, message);
 }
 
-// The ways that a send begins, each out of line with the arguments of `send` where they are, so that none saves registers for another.
+// The ways that a send begins, each out of line with the arguments of `send` where they are, so that none saves registers for another. The
+// most common ones, a few words for another process of the node or for a receive of this process that waits, call nothing and save none.
 
-/// In the VCI: what `push_now` has left.
+/// In the VCI: what has found no other way.
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_in_vci(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   const Send message = resolve({buffer, count, type}, dest, tag, comm, space, mode);
   return submit(vci_of_lane(message.path.from), [&](VciGuard& guard) { return post(guard, message); });
 }
 
-/// To the own process on a plain communicator.
-template <Space space, SendMode mode>
-[[gnu::noinline]] Request* send_here(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
-  const match::Pattern key{comm.outbox | static_cast<ContextId>(space), comm.rank, tag};
-  return submit(home_vci(comm), [&](VciGuard& guard) {
-    const bool matched = match_here(guard, {buffer, count, type}, key, mode);
-    return matched ? &completed_send : launch_new(guard, resolve({buffer, count, type}, dest, tag, comm, space, mode));
-  });
-}
-
-/// To another process on a plain communicator, or with endpoints, or with lanes that hints chose.
+/// With endpoints, or with lanes that hints chose, or to another process.
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_away(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   const Send message = resolve({buffer, count, type}, dest, tag, comm, space, mode);
@@ -203,12 +203,74 @@ template <Space space, SendMode mode>
   return send_in_vci<space, mode>(buffer, count, type, dest, tag, comm);
 }
 
+/// To the own process, in any way. \pre the home VCI is held; released at the end
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_here_held(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  HandOver held(home_vci(comm));
+  return post(held.guard(), resolve({buffer, count, type}, dest, tag, comm, space, mode));
+}
+
+/// To the own process, where no receive waits, but perhaps one with wildcards. \pre as before
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_unmatched(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  Vci& vci = home_vci(comm);
+  const match::Pattern key{comm.outbox | static_cast<ContextId>(space), comm.rank, tag};
+  if (vci.matcher.awaits_wildcards() || !keep_here(vci, {buffer, count, type}, key, mode))
+    return send_here_held<space, mode>(buffer, count, type, dest, tag, comm);
+  HandOver::release(vci);
+  return &completed_send;
+}
+
+/// To a receive of this process that has matched exactly. \pre its VCI is held; released at the end
+[[gnu::noinline]] Request* send_matched(const void* buffer, MPI_Count count, Datatype& type, Request& receive) noexcept {
+  HandOver held(*receive.vci);
+  deliver_here(held.guard(), {buffer, count, type}, receive.pattern.source, receive.pattern.tag, receive);
+  return &completed_send;
+}
+
+/// To the own process on a plain communicator.
+template <Space space, SendMode mode>
+[[gnu::noinline]] Request* send_here(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  Vci* vci = detail::lane_table[number(comm.lane)].load(std::memory_order_acquire);  // pairs with open_lane
+  if (!vci || !HandOver::try_hold(*vci)) [[unlikely]]
+    return send_in_vci<space, mode>(buffer, count, type, dest, tag, comm);
+  auto* receive = static_cast<Request*>(vci->matcher.take_exact({comm.outbox | static_cast<ContextId>(space), comm.rank, tag}));
+  if (!receive) return send_unmatched<space, mode>(buffer, count, type, dest, tag, comm);
+  const Buffer from(buffer, count, type), &to = receive->buffer;
+  const std::uint64_t bytes = from.bytes();
+  if (!sys::is_copied_inline(bytes) || bytes > receive->capacity || !from.contiguous() || !to.contiguous() || receive->special)
+    return send_matched(buffer, count, type, *receive);
+  sys::copy_bytes(to.data(), from.data(), bytes);
+  proto::set_status(*receive, bytes, receive->pattern.source, receive->pattern.tag);
+  mark_complete(*receive);
+  HandOver::release(*vci);
+  wake_sleepers(*vci);
+  return &completed_send;
+}
+
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
   if (dest == MPI_PROC_NULL) [[unlikely]]
     return &completed_send;
-  const bool here = comm.plain && comm.peers->process(dest) == runtime.self;
-  return here ? send_here<space, mode>(buffer, count, type, dest, tag, comm) : send_away<space, mode>(buffer, count, type, dest, tag, comm);
+  if (!comm.plain) [[unlikely]]
+    return send_away<space, mode>(buffer, count, type, dest, tag, comm);
+  const ProcessIndex process = comm.peers->process(dest);
+  if (process == runtime.self) return send_here<space, mode>(buffer, count, type, dest, tag, comm);
+  const Buffer from(buffer, count, type);
+  const std::uint64_t bytes = from.bytes();
+  if (mode == SendMode::synchronous || !sys::is_copied_inline(bytes) || !from.contiguous())
+    return send_away<space, mode>(buffer, count, type, dest, tag, comm);
+  static_assert(lines_for(sys::copied_inline) == 1);
+  shm::Port* port = free_port({process, comm.lane, 0}, bytes);
+  const auto reservation = port ? port->ring.reserve_at_once() : sync::RingProducer::Reservation{};
+  if (!reservation.line) [[unlikely]]
+    return send_away<space, mode>(buffer, count, type, dest, tag, comm);
+  auto& record = *reinterpret_cast<Record*>(reservation.line);
+  set_head(record, {comm.outbox | static_cast<ContextId>(space), comm.rank, tag, PointToPoint::eager, comm.lane}, bytes);
+  sys::copy_bytes(record.payload, from.data(), bytes);
+  sync::RingProducer::publish(reservation, 1);
+  port->ring_doorbell();
+  return &completed_send;
 }
 
 }  // namespace
@@ -233,8 +295,6 @@ Request* isend(VciGuard& guard, const Buffer& buffer, int dest, int tag, Comm& c
     return &completed_send;
   return post(guard, message);
 }
-
-Request* completed_request() noexcept { return &completed_send; }
 
 void start_send(VciGuard& guard, Request& send) noexcept {
   if (int code = launch(guard, send)) {

@@ -91,7 +91,7 @@ void consume(VciGuard& guard, Request& receive, Unexpected& message) noexcept {
       break;
     case Unexpected::Form::local: {
       Request& sender = *message.sender;
-      copy(sender.target(), receive.target());
+      copy(sender.buffer, receive.buffer);
       set_received(receive, message.bytes, message.key.source, message.key.tag);
       complete(receive, guard);
       complete(sender, guard);

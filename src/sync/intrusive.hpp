@@ -5,11 +5,11 @@ namespace heddle::sync {
 
 template <typename T>
 struct Link {
-  T* prev = nullptr;
-  T* next = nullptr;
+  T *prev, *next;
 };
 
 /// A doubly linked list through the member `link` of T. O(1) push, pop and removal of any member.
+/// The tail of an empty list and the `prev` of the first item mean nothing, so neither is kept up to date.
 template <typename T, Link<T> T::*link>
 class List {
  public:
@@ -19,22 +19,19 @@ class List {
 
   void push_back(T* item) noexcept {
     (item->*link) = {tail_, nullptr};
-    if (tail_) (tail_->*link).next = item; else head_ = item;
+    if (head_) (tail_->*link).next = item; else head_ = item;
     tail_ = item;
   }
 
   void remove(T* item) noexcept {
     auto [prev, next] = item->*link;
-    if (prev) (prev->*link).next = next; else head_ = next;
+    if (item == head_) head_ = next; else (prev->*link).next = next;
     if (next) (next->*link).prev = prev; else tail_ = prev;
-    (item->*link) = {};
   }
 
   T* pop_front() noexcept {
     T* item = head_;
-    if (!item) return nullptr;
-    head_ = (item->*link).next;
-    if (head_) (head_->*link).prev = nullptr; else tail_ = nullptr;
+    if (item) head_ = (item->*link).next;
     return item;
   }
 

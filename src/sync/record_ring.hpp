@@ -31,10 +31,14 @@ namespace ring_detail {
 // A stamp names the lap-unique index of its line and the record's length: a stale one can never be taken for a fresh one.
 inline constexpr int length_bits = 12;
 inline constexpr std::uint64_t length_mask = (1U << length_bits) - 1;
-inline std::uint64_t stamp_of(std::uint64_t index, std::uint64_t lines) { return (index + 1) << length_bits | lines; }
-inline bool stamp_is(std::uint64_t stamp, std::uint64_t index) {
-  return stamp >> length_bits == ((index + 1) & (~std::uint64_t{0} >> length_bits));
+inline RingLine& line_at(RingLine& first, std::uint64_t index, std::uint64_t lines) {
+  RingLine* line = &first + (index & (lines - 1));
+  if (!line) __builtin_unreachable();  // so that callers, who get nullptr where there is no record, need not ask
+  return *line;
 }
+inline std::uint64_t stamp_of(std::uint64_t index, std::uint64_t lines) { return (index + 1) << length_bits | lines; }
+/// Only the length is left when the index is the stamp's.
+inline bool stamp_is(std::uint64_t stamp, std::uint64_t index) { return (stamp ^ (index + 1) << length_bits) <= length_mask; }
 }  // namespace ring_detail
 
 /// The producers' view of a ring, one per ring and producing process; any thread of it may push.
@@ -64,18 +68,19 @@ class RingProducer {
   /// Reserves a record of `n` contiguous lines. The caller fills it (all but the stamp) and must then publish it.
   /// \param spare lines to leave free behind it, for records that must get through when the ring is nearly full
   [[nodiscard]] Reservation reserve(std::uint32_t n, std::uint64_t spare = 0) noexcept {
+    const std::uint64_t lines = lines_;
     std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
     for (;;) {
-      const std::uint64_t position = tail & (lines_ - 1);
-      const std::uint64_t skip = position + n > lines_ ? lines_ - position : 0;
-      const std::uint64_t end = tail + skip + n;
+      std::uint64_t start = tail;
+      if (n != 1 && (tail & (lines - 1)) + n > lines) [[unlikely]] start = (tail | (lines - 1)) + 1;
+      const std::uint64_t end = start + n;
       // Acquire pairs with the release below: another thread's view of the consumer's counter is as good as ours.
-      if (end + spare - head_cache_.load(std::memory_order_acquire) > lines_) [[unlikely]] {
+      if (end + spare - head_cache_.load(std::memory_order_acquire) > lines) [[unlikely]] {
         // Acquire pairs with RingConsumer::pop's release: the consumer has read and cleared the lines.
         const std::uint64_t head = control_->head.load(std::memory_order_acquire);
         heard_from_another_process();
         head_cache_.store(head, std::memory_order_release);
-        if (end + spare - head > lines_) return {nullptr, 0};
+        if (end + spare - head > lines) return {nullptr, 0};
       }
       // Relaxed: the reservation publishes nothing; the stamp does.
       if (control_->tail.compare_exchange_weak(tail, end, std::memory_order_relaxed)) {
@@ -83,11 +88,21 @@ class RingProducer {
         // previous record's line to arrive; prefetched this early, the lines of several records are in flight at once.
         own_soon(at(end + lines_ahead));
         for (std::uint64_t i = tail; in_thread_sanitizer && i != end; ++i) taken_back_from_another_process(at(i)->stamp);
-        if (skip) [[unlikely]]
-          at(tail)->stamp.store(ring_detail::stamp_of(tail, skip | padding_bit), std::memory_order_release);
-        return {at(tail + skip), tail + skip};
+        if (n != 1 && start != tail) [[unlikely]]
+          at(tail)->stamp.store(ring_detail::stamp_of(tail, (start - tail) | padding_bit), std::memory_order_release);
+        return {at(start), start};
       }
     }
+  }
+
+  /// A record of one line, if that takes one attempt; else as if the ring were full, though it may not be.
+  [[nodiscard]] Reservation reserve_at_once() noexcept {
+    std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
+    if (tail + 1 - head_cache_.load(std::memory_order_acquire) > lines_) [[unlikely]] return {nullptr, 0};
+    if (!control_->tail.compare_exchange_strong(tail, tail + 1, std::memory_order_relaxed)) [[unlikely]] return {nullptr, 0};
+    own_soon(at(tail + 1 + lines_ahead));
+    if (in_thread_sanitizer) taken_back_from_another_process(at(tail)->stamp);
+    return {at(tail), tail};
   }
 
   /// Prefetches for writing the line in which the next record will begin.
@@ -103,7 +118,7 @@ class RingProducer {
   friend class RingConsumer;
   static constexpr std::uint64_t lines_ahead = 4;
   static constexpr std::uint64_t padding_bit = std::uint64_t{1} << (ring_detail::length_bits - 1);
-  RingLine* at(std::uint64_t index) const noexcept { return first_ + (index & (lines_ - 1)); }
+  RingLine* at(std::uint64_t index) const noexcept { return &ring_detail::line_at(*first_, index, lines_); }
 
   RingControl* control_ = nullptr;
   RingLine* first_ = nullptr;
@@ -148,10 +163,20 @@ class RingConsumer {
     }
   }
 
-  /// Gives the record at the front back to the producers.
-  void pop() noexcept {
+  /// The same, but nullptr also where lines were left unused before the record: for who has no time for more.
+  [[nodiscard]] const RingLine* front_at_once() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
-    const std::uint64_t n = at(head)->stamp.load(std::memory_order_relaxed) & ring_detail::length_mask;
+    const RingLine* line = at(head);
+    const std::uint64_t stamp = line->stamp.load(std::memory_order_acquire);  // pairs with publish
+    return (stamp ^ ring_detail::stamp_of(head, 0)) < RingProducer::padding_bit ? line : nullptr;
+  }
+
+  /// Gives the record at the front, which has one line, back to the producers.
+  void pop_line() noexcept { advance(head_.load(std::memory_order_relaxed) + 1); }
+  /// The same for any record. \param front what `front` has returned
+  void pop(const RingLine* front) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    const std::uint64_t n = front->stamp.load(std::memory_order_relaxed) & ring_detail::length_mask;
     // A later record may begin in any of these lines, where payload bytes could read as its stamp.
     for (std::uint64_t i = 1; i < n; ++i) at(head + i)->stamp.store(0, std::memory_order_relaxed);
     advance(head + n);
@@ -164,7 +189,7 @@ class RingConsumer {
     head_.store(head, std::memory_order_relaxed);
     control_->head.store(head, std::memory_order_release);  // pairs with the acquire in reserve
   }
-  RingLine* at(std::uint64_t index) const noexcept { return first_ + (index & (lines_ - 1)); }
+  RingLine* at(std::uint64_t index) const noexcept { return &ring_detail::line_at(*first_, index, lines_); }
 
   RingControl* control_ = nullptr;
   RingLine* first_ = nullptr;

@@ -33,7 +33,7 @@ struct Record {
 };
 static_assert(sizeof(Record) == sync::cache_line && offsetof(Record, payload) == Record::head_bytes);
 
-inline std::uint32_t lines_for(std::size_t payload) noexcept {
+constexpr std::uint32_t lines_for(std::size_t payload) noexcept {
   return static_cast<std::uint32_t>((Record::head_bytes + payload + sync::cache_line - 1) / sync::cache_line);
 }
 

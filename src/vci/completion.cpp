@@ -17,7 +17,7 @@ bool communicates(const Request& r) noexcept { return r.type != Request::Type::g
 /// Gives a request's memory back.
 void recycle(Request& r) noexcept {
   if (r.ops && r.ops->free) r.ops->free(r);
-  if (r.datatype) release(*r.datatype);
+  if (r.buffer.type) release(*r.buffer.type);
   if (r.persistent && (r.type == Request::Type::persistent_send || r.type == Request::Type::persistent_recv))
     release_comm(r.comm);
   if (r.holds_comm) release_comm(r.comm);
@@ -30,7 +30,7 @@ void recycle(Request& r) noexcept {
   r.tag = MPI_ANY_TAG;
   r.error = MPI_SUCCESS;
   r.bytes = 0;
-  r.datatype = nullptr;
+  r.buffer.type = nullptr;
   r.vci->requests.release(&r);
 }
 
@@ -62,9 +62,9 @@ void keep_for_pending(Comm& comm) noexcept {
 
 void detail::complete_specially(Request& r, VciGuard& guard) noexcept {
   r.asked = 0;  // what comes later is no answer any more
-  if (!r.persistent && r.datatype) {
-    release(*r.datatype);
-    r.datatype = nullptr;
+  if (!r.persistent && r.buffer.type) {
+    release(*r.buffer.type);
+    r.buffer.type = nullptr;
   }
   if (r.continuation) queue_continuation(guard, r);
   if (r.user_freed) [[unlikely]] {

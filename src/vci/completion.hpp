@@ -16,7 +16,7 @@ inline Request* new_request(Vci& vci, Request::Type type, Comm* comm) noexcept {
   r->state.store(Request::active, std::memory_order_relaxed);
   r->type = type;
   r->comm = comm;
-  r->datatype = nullptr;
+  r->buffer.type = nullptr;
   r->source = MPI_ANY_SOURCE;
   r->tag = MPI_ANY_TAG;
   r->bytes = 0;
@@ -28,11 +28,15 @@ namespace detail {
 void complete_specially(Request& request, VciGuard& guard) noexcept;
 }  // namespace detail
 
+/// The first half of the common `complete`; the second is `wake_sleepers`. \pre the VCI is held, and the request not `special`
+inline void mark_complete(Request& r) noexcept {
+  r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
+}
 /// Marks `request` complete, wakes whoever waits for it, queues its continuation. The fields of its status are set before. The guard is the
 /// request's VCI.
 inline void complete(Request& r, VciGuard& guard) noexcept {
   if (r.special) [[unlikely]] return detail::complete_specially(r, guard);
-  r.state.store(Request::done_bit, std::memory_order_release);  // pairs with is_done
+  mark_complete(r);
   wake_sleepers(guard.vci());
 }
 /// The same from a thread that holds another VCI: the request's own completes it at its next step.

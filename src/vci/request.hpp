@@ -67,9 +67,7 @@ struct Request : Object, match::Posted {
   MPI_Count bytes = 0;
 
   // The message. `Posted::pattern` holds context id, source and tag: of a receive what it asks for, of a send what it is.
-  void* buffer = nullptr;
-  MPI_Count count = 0;
-  Datatype* datatype = nullptr;  ///< referenced while the operation runs, or for the life of a persistent request
+  Buffer buffer;                 ///< its datatype is referenced while the operation runs, or for the life of a persistent request
   std::uint64_t capacity = 0;    ///< bytes: of the message (send), of the buffer (receive)
   int peer = 0;                  ///< of a send: the destination, for texts
   Address to{};                  ///< and where that is
@@ -82,8 +80,6 @@ struct Request : Object, match::Posted {
   } network;
   Request* sibling = nullptr;    ///< the list of all requests of the VCI; never changes
 
-  /// The memory that is sent from or received into.
-  [[nodiscard]] Buffer target() const noexcept { return {buffer, count, *datatype}; }
   /// Sets the error, and keeps the communicator until somebody is told of it. \pre the VCI is held
   [[gnu::cold]] void fail(int code) noexcept;
   void then(Continuation& next_step) noexcept {

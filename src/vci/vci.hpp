@@ -45,7 +45,7 @@ class Vci {
   alignas(sync::cache_line) sync::Lock lock;
   /// No atomic: it changes only while one thread at most is inside the library (`lock_vcis`).
   VciMode mode;
-  alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records that a full ring has refused; senders look before they push
+  alignas(sync::cache_line) std::atomic<std::uint32_t> backlogged{0};  ///< records that full rings have refused
   std::atomic<std::uint32_t> moving{0};  ///< transfers and continuations that need progress
   std::atomic<net::Engine*> net{nullptr};  ///< set once, when the VCI first uses the network; null until then
   std::atomic<Request*> ended_elsewhere{nullptr};  ///< requests of this VCI that another one's holder saw end
@@ -121,24 +121,24 @@ template <typename Step>
 }
 
 /// Holding a VCI from one function to another, which it calls last: what `submit` does at its end would come after that call, and its
-/// common path would save registers for it. Only the posting of a receive is short enough to gain by that (proto/receive.cpp).
+/// common path would save registers for it. Only the shortest ways of a message gain by that (proto/send.cpp, proto/receive.cpp).
 class HandOver {
  public:
   [[nodiscard]] static bool try_hold(Vci& vci) noexcept {
     return vci.mode == VciMode::exclusive || vci.lock.try_lock();  // an owner is refused like everybody
   }
   /// For whoever ends the step. \pre `try_hold(vci)` was true
-  explicit HandOver(Vci& vci) noexcept : guard_(vci), locked_(vci.mode == VciMode::locked) {}
+  explicit HandOver(Vci& vci) noexcept : guard_(vci) {}
   HandOver(const HandOver&) = delete;
   HandOver& operator=(const HandOver&) = delete;
-  ~HandOver() {
-    if (locked_) guard_.vci().lock.unlock();
+  ~HandOver() { release(guard_.vci()); }
+  static void release(Vci& vci) noexcept {
+    if (vci.mode == VciMode::locked) vci.lock.unlock();
   }
   [[nodiscard]] VciGuard& guard() noexcept { return guard_; }
 
  private:
   VciGuard guard_;
-  bool locked_;
 };
 
 /// Does a bounded amount of the VCI's outstanding work: arrived records, refused records, copies, continuations. True if there was any.

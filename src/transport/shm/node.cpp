@@ -329,16 +329,14 @@ Port* Peer::open_port(Lane lane) noexcept {
   if (!sys::commit(region, start, lines_at + lines * sync::cache_line))
     sys::fatal("no memory for the ring to rank %u (%u KiB): a memory limit of this job or container is too low",
                process, lines / 16);
-  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}, vci_at(vci)};
+  Port* made = new (std::nothrow) Port{{ring_control(region.base, vci), ring_lines(region.base, vci), lines}, doorbell, vci_at(vci)};
   if (!made) sys::fatal("no memory for the port to rank %u", process);
   ports_[vci].store(made, std::memory_order_release);  // the destructor unmaps this one
   ports_[number(lane)].store(made, std::memory_order_release);
   return made;
 }
 
-void Peer::ring_slowly(VciIndex vci) noexcept {
-  ring(*doorbell, number(vci), INT_MAX);
-}
+void ring_slowly(Doorbell& doorbell, VciIndex vci) noexcept { ring(doorbell, number(vci), INT_MAX); }
 
 bool Peer::probe_cma() noexcept {
   const auto* head = reinterpret_cast<RegionHeader*>(region.base);

@@ -17,10 +17,20 @@ struct Bootstrap;
 
 namespace heddle::shm {
 
+/// Rings the doorbell for those that serve this VCI.
+[[gnu::cold]] void ring_slowly(Doorbell& doorbell, VciIndex vci) noexcept;
+
 /// A peer's ring as this process sees it. On its own cache line, because all sending threads write its head cache.
 struct alignas(sync::cache_line) Port {
   sync::RingProducer ring;
-  VciIndex vci;  ///< the peer's
+  Doorbell* doorbell;  ///< the peer's
+  VciIndex vci;        ///< likewise
+  std::atomic<std::uint32_t> backlogged{0};  ///< records of this process that the ring has refused so far; senders look before they push
+
+  /// Wakes the peer if a thread of it that serves this VCI sleeps. Called after publishing; one load if none does.
+  void ring_doorbell() noexcept {
+    if (doorbell->asleep.load(std::memory_order_relaxed) >> number(vci) & 1) [[unlikely]] ring_slowly(*doorbell, vci);
+  }
 };
 
 /// Another process of this node (or this one), attached on first use, kept until the job ends.
@@ -59,12 +69,11 @@ class Peer : public NodePeer {
 
   /// Wakes the peer if a thread of it that serves this VCI sleeps. Called after publishing; one load if none does.
   void ring_doorbell(VciIndex vci) noexcept {
-    if (doorbell->asleep.load(std::memory_order_relaxed) >> number(vci) & 1) [[unlikely]] ring_slowly(vci);
+    if (doorbell->asleep.load(std::memory_order_relaxed) >> number(vci) & 1) [[unlikely]] ring_slowly(*doorbell, vci);
   }
 
  private:
   bool probe_cma() noexcept;
-  void ring_slowly(VciIndex vci) noexcept;
   std::byte* program_heap() noexcept;
 
   std::atomic<Port*> ports_[lanes] = {};

@@ -172,7 +172,7 @@ class Side {
     const auto& record = *reinterpret_cast<const Record*>(line);
     const std::byte* const payload = record.payload;
     Taken taken{{record.context, record.source, record.tag, record.kind, record.lane}, std::vector<std::byte>(payload, payload + record.bytes)};
-    vci().ring.pop();
+    vci().ring.pop(line);
     return taken;
   }
   /// A record of the test's own making, from this process.

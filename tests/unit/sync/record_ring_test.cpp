@@ -60,7 +60,7 @@ bool pop(RingConsumer& ring, Header& head) {
     std::memcpy(&word, bytes + sizeof(Header) + i * 4, 4);
     EXPECT_EQ(word, word_of(head.producer, head.sequence, i)) << "word " << i << " of " << head.words;
   }
-  ring.pop();
+  ring.pop(line);
   return true;
 }
 
@@ -123,7 +123,7 @@ TEST(RecordRing, PayloadThatLooksLikeAStampIsNotARecord) {
     }
     RingProducer::publish(reservation, 8);
     ASSERT_NE(ring.consumer.front(), nullptr);
-    ring.consumer.pop();
+    ring.consumer.pop(ring.consumer.front());
     EXPECT_FALSE(ring.consumer.pending());
     for (std::uint64_t i = 0; i < 8 && lap; ++i) {  // walk single records over the forged lines of the lap before
       ASSERT_TRUE(push(ring.producer, 0, 0, 2));
