@@ -80,6 +80,7 @@ void set_context(Comm& comm, ContextId context, ContextId high_context) noexcept
   comm.peers = comm.inter ? comm.remote_group : comm.group;
   comm.peer_count = comm.peers->size;
   comm.plain = !comm.group->endpoints && !comm.peers->endpoints && !comm.routing;
+  comm.self = comm.plain && !comm.inter ? comm.rank : MPI_UNDEFINED;
   if (comm.inter && (comm.group->endpoints || comm.remote_group->endpoints)) {
     // Members of both sides may live in one process.
     if (!high_context) high_context = context + 2 * std::uint64_t{(comm.low ? comm.group : comm.remote_group)->width()};

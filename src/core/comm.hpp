@@ -58,6 +58,7 @@ struct Comm : Object {
   bool of_threads = false;     ///< a rank of a thread communicator, or made of one (MPIX_Comm_test_threadcomm)
   bool predefined = false;     ///< WORLD or SELF: not reference counted
   Lane lane{};                 ///< home lane of this endpoint in this process
+  int self = MPI_UNDEFINED;    ///< the rank that a message to this process names, on a plain intracommunicator
   bool plain = true;           ///< no endpoints, no routing: one member in a process, and the same lane everywhere
   const Routing* routing = nullptr;  ///< owned; nullptr: the lanes follow from the context id
   const Group* peers = nullptr;   ///< whom ranks in messages name: the group, or the remote one; an alias

@@ -146,13 +146,15 @@ class Matcher {
   }
 
   /// Adds a receive that no unexpected message matched.
-  void post(Posted& receive) noexcept { post(receive, *posted_table_.get(receive.pattern)); }
-  /// The same, into the bin that `posted_bin` has found for its pattern.
-  void post(Posted& receive, PostedBin& bin) noexcept {
+  void post(Posted& receive) noexcept {
+    post_exact(receive, *posted_table_.get(receive.pattern));
+    if (form_of(receive.pattern) != exact) [[unlikely]] ++wildcards_posted_;
+  }
+  /// The same, without wildcards, into the bin that `posted_bin` has found for its pattern.
+  void post_exact(Posted& receive, PostedBin& bin) noexcept {
     receive.sequence = next_sequence_++;
     receive.bin = &bin;
     bin.queue.push_back(&receive);
-    if (form_of(receive.pattern) != exact) [[unlikely]] ++wildcards_posted_;
   }
   PostedBin* posted_bin(Pattern pattern) noexcept { return posted_table_.find(pattern); }
 

@@ -99,7 +99,8 @@ Request* receive_spread(const Buffer& buffer, int source, int tag, Comm& comm) n
 // The common receive is posted here without a call, so that no register has to be saved: where one is needed, all is done there.
 Request* detail::irecv(void* buffer, MPI_Count count, Datatype& type, int source, int tag, Comm& comm) noexcept {
   Vci* vci = detail::lane_table[number(comm.lane)].load(std::memory_order_acquire);  // pairs with open_lane
-  if (source != MPI_PROC_NULL && (!comm.routing || !comm.routing->spread) && type.builtin && vci && HandOver::try_hold(*vci)) [[likely]] {
+  const bool exact = (source | tag) >= 0;  // what is not a rank or a tag is negative
+  if (exact && (!comm.routing || !comm.routing->spread) && type.builtin && vci && HandOver::try_hold(*vci)) [[likely]] {
     const match::Pattern pattern{proto::own_context(comm, Space::user), source, tag};
     match::PostedBin* bin = vci->matcher.posted_bin(pattern);
     if (!bin || vci->matcher.unexpected() || !vci->requests.stocked()) [[unlikely]]
@@ -110,7 +111,7 @@ Request* detail::irecv(void* buffer, MPI_Count count, Datatype& type, int source
     r->type = Request::Type::recv;
     r->comm = &comm;
     proto::fill_builtin(*r, {buffer, count, type}, pattern);
-    vci->matcher.post(*r, *bin);
+    vci->matcher.post_exact(*r, *bin);
     return r;
   }
   return irecv_slowly(buffer, count, type, source, tag, comm);

@@ -228,6 +228,13 @@ template <Space space, SendMode mode>
   return &completed_send;
 }
 
+/// The end of a send that has completed a receive, where other threads may wait for that.
+[[gnu::noinline]] Request* leave(Vci& vci) noexcept {
+  HandOver::release(vci);
+  wake_sleepers(vci);
+  return &completed_send;
+}
+
 /// To the own process on a plain communicator.
 template <Space space, SendMode mode>
 [[gnu::noinline]] Request* send_here(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
@@ -243,25 +250,22 @@ template <Space space, SendMode mode>
   sys::copy_bytes(to.data(), from.data(), bytes);
   proto::set_status(*receive, bytes, receive->pattern.source, receive->pattern.tag);
   mark_complete(*receive);
-  HandOver::release(*vci);
-  wake_sleepers(*vci);
-  return &completed_send;
+  return vci->mode == VciMode::exclusive ? &completed_send : leave(*vci);
 }
 
 template <Space space, SendMode mode>
 inline Request* send(const void* buffer, MPI_Count count, Datatype& type, int dest, int tag, Comm& comm) noexcept {
+  if (dest == comm.self) return send_here<space, mode>(buffer, count, type, dest, tag, comm);
   if (dest == MPI_PROC_NULL) [[unlikely]]
     return &completed_send;
   if (!comm.plain) [[unlikely]]
     return send_away<space, mode>(buffer, count, type, dest, tag, comm);
-  const ProcessIndex process = comm.peers->process(dest);
-  if (process == runtime.self) return send_here<space, mode>(buffer, count, type, dest, tag, comm);
   const Buffer from(buffer, count, type);
   const std::uint64_t bytes = from.bytes();
   if (mode == SendMode::synchronous || !sys::is_copied_inline(bytes) || !from.contiguous())
     return send_away<space, mode>(buffer, count, type, dest, tag, comm);
   static_assert(lines_for(sys::copied_inline) == 1);
-  shm::Port* port = free_port({process, comm.lane, 0}, bytes);
+  shm::Port* port = free_port({comm.peers->process(dest), comm.lane, 0}, bytes);
   const auto reservation = port ? port->ring.reserve_at_once() : sync::RingProducer::Reservation{};
   if (!reservation.line) [[unlikely]]
     return send_away<space, mode>(buffer, count, type, dest, tag, comm);
