@@ -1,7 +1,10 @@
 // One-sided communication: operations and synchronization. MPI-5.0 §12.3, §12.5
+#include <cstring>
+
 #include "generated/impl.hpp"
 #include "rma/operations.hpp"
 #include "rma/synchronize.hpp"
+#include "sys/copy.hpp"
 #include "sys/error.hpp"
 #include "vci/request.hpp"
 
@@ -13,6 +16,20 @@ Buffer origin(const void* memory, MPI_Count count, Datatype* type, const Op& op)
   return op.code == OpCode::no_op || !type ? Buffer{} : Buffer{memory, count, *type};
 }
 
+[[gnu::noinline]] int put(const void* here, MPI_Count count, Datatype& type, int rank, MPI_Aint displacement, MPI_Count there_count, Datatype& there_type, Window& win) noexcept {
+  const int code = rma::put_anywhere(win, {here, count, type}, {rank, displacement, there_count, there_type}, nullptr, "MPI_Put");
+  return code ? raise(&win, code, "MPI_Put") : code;
+}
+[[gnu::noinline]] int get(void* here, MPI_Count count, Datatype& type, int rank, MPI_Aint displacement, MPI_Count there_count, Datatype& there_type, Window& win) noexcept {
+  const int code = rma::get_anywhere(win, {here, count, type}, {rank, displacement, there_count, there_type}, nullptr, "MPI_Get");
+  return code ? raise(&win, code, "MPI_Get") : code;
+}
+[[gnu::noinline]] int fetch_and_op(const void* here, void* result, Datatype& type, int rank, MPI_Aint displacement, Op& op, Window& win) noexcept {
+  const Buffer into{result, 1, type};
+  const int code = rma::accumulate(win, origin(here, 1, &type, op), {rank, displacement, 1, type}, op, &into, nullptr, "MPI_Fetch_and_op");
+  return code ? raise(&win, code, "MPI_Fetch_and_op") : code;
+}
+
 int give(int code, Request* const& made, MPI_Request* request) noexcept {
   if (!code) *request = to_handle(made);
   return code;
@@ -20,12 +37,23 @@ int give(int code, Request* const& made, MPI_Request* request) noexcept {
 
 }  // namespace
 
+// The common case, mapped memory, is here, so that nothing is saved or copied for the others. These raise their errors themselves, so that the
+// binding ends in a jump.
+
 int Put(const void* here, MPI_Count count, Datatype& type, int rank, MPI_Aint displacement, MPI_Count there_count, Datatype& there_type, Window& win) {
-  return rma::put(win, {here, count, type}, {rank, displacement, there_count, there_type});
+  const auto bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
+  std::byte* const to = type.contiguous ? rma::direct(rma::target_if_known(win, rank), win, displacement, bytes, there_count, there_type) : nullptr;
+  if (!to) [[unlikely]] return put(here, count, type, rank, displacement, there_count, there_type, win);
+  sys::copy_bytes(to, static_cast<const std::byte*>(here) + type.true_lb, bytes);
+  return MPI_SUCCESS;
 }
 
 int Get(void* here, MPI_Count count, Datatype& type, int rank, MPI_Aint displacement, MPI_Count there_count, Datatype& there_type, Window& win) {
-  return rma::get(win, {here, count, type}, {rank, displacement, there_count, there_type});
+  const auto bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
+  const std::byte* const from = type.contiguous ? rma::direct(rma::target_if_known(win, rank), win, displacement, bytes, there_count, there_type) : nullptr;
+  if (!from) [[unlikely]] return get(here, count, type, rank, displacement, there_count, there_type, win);
+  sys::copy_bytes(static_cast<std::byte*>(here) + type.true_lb, from, bytes);
+  return MPI_SUCCESS;
 }
 
 int Accumulate(const void* here, MPI_Count count, Datatype& type, int rank, MPI_Aint displacement, MPI_Count there_count, Datatype& there_type, Op& op, Window& win) {
@@ -39,8 +67,20 @@ int Get_accumulate(const void* here, MPI_Count count, Datatype* type, void* resu
 }
 
 int Fetch_and_op(const void* here, void* result, Datatype& type, int rank, MPI_Aint displacement, Op& op, Window& win) {
-  const Buffer into{result, 1, type};
-  return rma::accumulate(win, origin(here, 1, &type, op), {rank, displacement, 1, type}, op, &into, nullptr, "MPI_Fetch_and_op");
+  rma::Target* const target = rma::target_if_known(win, rank);
+  const auto bytes = static_cast<std::uint64_t>(type.size);
+  std::byte* const to = type.builtin ? rma::direct(target, win, displacement, bytes, 1, type) : nullptr;
+  // Elements of one word: they have no holes, and no alignment of their own at the origin.
+  if (!to || bytes != sizeof(std::uint64_t) || (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(here)) % sizeof(std::uint64_t)) [[unlikely]]
+    return fetch_and_op(here, result, type, rank, displacement, op, win);
+  const OpKernel kernel = find_kernel(op.code, type.basic);
+  if (!kernel) [[unlikely]] return fetch_and_op(here, result, type, rank, displacement, op, win);
+  sync::StripeLock& lock = target->stripes->at(rma::owners_address(*target, to));
+  lock.lock();
+  std::memcpy(result, to, sizeof(std::uint64_t));
+  kernel(here, to, 1);
+  lock.unlock();
+  return MPI_SUCCESS;
 }
 
 int Compare_and_swap(const void* here, const void* compare, void* result, Datatype& type, int rank, MPI_Aint displacement, Window& win) {

@@ -81,7 +81,7 @@ int locate(Window& window, const Place& there, Access& access, const char* name)
   if (!within(there.type, there.count, access.at, static_cast<std::int64_t>(target->size))) return out_of_range(window, *target, there);
   access.path = target->path;
   if (access.path != Path::messages) access.base = target->base;
-  if (access.path == Path::mapped && target->exposure) access.to_owner = target->exposure->base - target->base;
+  if (access.path == Path::mapped) access.to_owner = target->exposure->base - target->base;
   return MPI_SUCCESS;
 }
 

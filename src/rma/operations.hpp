@@ -5,7 +5,6 @@
 #include "core/op.hpp"
 #include "rma/combine.hpp"
 #include "rma/window.hpp"
-#include "sys/copy.hpp"
 
 namespace heddle::rma {
 
@@ -25,31 +24,28 @@ int get_anywhere(Window& window, const Buffer& here, const Place& there, Request
 int accumulate(Window& window, const Buffer& here, const Place& there, const Op& op, const Buffer* result, Request** request, const char* name) noexcept;
 int compare_and_swap(Window& window, const void* value, const void* compare, void* result, const Place& there) noexcept;
 
-/// The address here of what a put or get moves, if it is one block on both sides that is mapped, the target is open to access, and the block lies
-/// in the window; else nullptr, whatever is the matter. One load each of the window's state and the target's. No lock, no atomic operation.
-inline std::byte* direct(const Window& window, MPI_Count count, const Datatype& type, const Place& there) noexcept {
-  if (static_cast<unsigned>(there.rank) >= static_cast<unsigned>(window.size)) return nullptr;
-  const Target* const target = window.known(there.rank);
+/// The address here of the target's block of `bytes` bytes, if it is one that is mapped, the target is open to access, and the block lies in the
+/// window; else nullptr, whatever is the matter. One load each of the window's state and the target's. No lock, no atomic operation.
+/// \pre 0 <= rank < window.size, or MPI_PROC_NULL
+[[gnu::always_inline]] inline std::byte* direct(const Target* target, const Window& window, MPI_Aint displacement, std::uint64_t bytes, MPI_Count count,
+                                                const Datatype& type) noexcept {
   if (!target || target->path != Path::mapped) return nullptr;
   // Relaxed: the calling thread has opened the epoch itself, or the program has ordered it behind the call that did.
   if (!((window.opened.load(std::memory_order_relaxed) | target->opened.load(std::memory_order_relaxed)) & may_access)) return nullptr;
-  if (!type.contiguous || !there.type.contiguous) return nullptr;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size);
-  const std::uint64_t at = static_cast<std::uint64_t>(there.displacement) * static_cast<std::uint64_t>(target->unit) + static_cast<std::uint64_t>(there.type.true_lb);
-  if (static_cast<std::uint64_t>(there.count) * static_cast<std::uint64_t>(there.type.size) != bytes) return nullptr;
+  if (!type.contiguous || static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size) != bytes) return nullptr;
+  const auto there = static_cast<std::uint64_t>(displacement);
+  const std::uint64_t at = there * static_cast<std::uint64_t>(target->unit) + static_cast<std::uint64_t>(type.true_lb);
   // The first comparison keeps the product from overflowing into the window again.
-  if (static_cast<std::uint64_t>(there.displacement) > target->size || at > target->size || bytes > target->size - at) return nullptr;
+  if (there > target->size || at > target->size || bytes > target->size - at) return nullptr;
   return reinterpret_cast<std::byte*>(target->base + at);
 }
 
-inline int put(Window& window, const Buffer& here, const Place& there) noexcept {
-  if (std::byte* to = direct(window, here.count, *here.type, there)) [[likely]] return sys::copy_bytes(to, here.data(), here.bytes()), MPI_SUCCESS;
-  return put_anywhere(window, here, there, nullptr, "MPI_Put");
+/// The address in the target's process of what is mapped at `here`. \pre the target's path is mapped
+inline std::uint64_t owners_address(const Target& target, const std::byte* here) noexcept {
+  return reinterpret_cast<std::uintptr_t>(here) + (target.exposure->base - target.base);
 }
 
-inline int get(Window& window, const Buffer& here, const Place& there) noexcept {
-  if (const std::byte* from = direct(window, here.count, *here.type, there)) [[likely]] return sys::copy_bytes(here.data(), from, here.bytes()), MPI_SUCCESS;
-  return get_anywhere(window, here, there, nullptr, "MPI_Get");
-}
+/// The target of a rank, if it was used before; nullptr for MPI_PROC_NULL too.
+inline Target* target_if_known(const Window& window, int rank) noexcept { return static_cast<unsigned>(rank) < static_cast<unsigned>(window.size) ? window.known(rank) : nullptr; }
 
 }  // namespace heddle::rma

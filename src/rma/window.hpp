@@ -137,8 +137,9 @@ struct Window : Object {
   /// The target if it was used before, else nullptr. \pre 0 <= rank < size
   [[nodiscard]] rma::Target* known(int target) const noexcept {
     // Acquires pair with open_target: the target is whole.
-    const auto* chunk = chunks[target / targets_per_chunk].load(std::memory_order_acquire);
-    return chunk ? chunk[target % targets_per_chunk].load(std::memory_order_acquire) : nullptr;
+    const auto rank = static_cast<unsigned>(target);
+    const auto* chunk = chunks[rank / targets_per_chunk].load(std::memory_order_acquire);
+    return chunk ? chunk[rank % targets_per_chunk].load(std::memory_order_acquire) : nullptr;
   }
 };
 
