@@ -1,39 +1,67 @@
-// The words behind MPI_Win_lock and MPI_Win_lock_all. \see MPI-5.0 §12.5.3, paper 003 §3.2
+// The locks behind MPI_Win_lock and MPI_Win_lock_all: words that the processes of a node share, and change for those of other nodes.
+// \see MPI-5.0 §12.5.3, paper 003 §3.2
 #pragma once
 
-#include "rma/window.hpp"
+#include <atomic>
+#include <cstdint>
 
 namespace heddle::rma {
 
-/// What is asked of a word. Those of a rank: `shared`, `alone`. Those of the window (in the exposure of rank 0): `all`, by who holds every rank
-/// shared, and `some_alone`, by who holds, or is about to take, some rank alone: the two exclude each other, each for many at a time.
+/// Two groups of holders that exclude each other. Of a rank's lock: those who hold it shared, and the one who holds it alone. Of the window's
+/// (in the exposure of rank 0): those who hold every rank shared, and those who hold, or are about to take, some rank alone.
+///
+/// Free locks are taken by one atomic operation. Who finds one taken, or others waiting, draws a ticket and waits for its turn, then for the
+/// holders of the other group to leave: first come, first served, so nobody starves. Zeroed memory is a free lock. Works across processes.
+struct alignas(64) WindowLock {
+  std::atomic<std::uint64_t> holders;   ///< of the first group in the low half, of the second in the high half
+  std::atomic<std::uint32_t> next;      ///< ticket to be drawn
+  std::atomic<std::uint32_t> serving;   ///< ticket whose turn it is
+  std::atomic<std::uint32_t> asked_for;  ///< how many wait on other nodes: whoever lets go, or hands on its turn, tells the owner's process
+};
+
 enum class LockKind : std::uint8_t { shared, alone, all, some_alone };
 
-namespace detail {
-inline constexpr std::uint64_t one_shared = 1, one_alone = std::uint64_t{1} << 32;
-}
+using Ticket = std::uint32_t;
 
-/// Takes the lock if nobody has one that it does not go with. One atomic operation if so, two if not. Acquire.
-inline bool try_lock(Exposure& exposure, LockKind kind) noexcept {
-  const bool of_rank = kind == LockKind::shared || kind == LockKind::alone;
-  LockWord& word = of_rank ? exposure.lock : exposure.all;
+namespace detail {
+inline constexpr std::uint64_t one_of_first = 1, one_of_second = std::uint64_t{1} << 32, first_half = one_of_second - 1;
+
+inline bool is_first(LockKind kind) noexcept { return kind == LockKind::shared || kind == LockKind::all; }
+
+inline bool enter(WindowLock& lock, LockKind kind) noexcept {
   if (kind == LockKind::alone) {
     std::uint64_t nobody = 0;
-    return word.compare_exchange_strong(nobody, detail::one_alone, std::memory_order_acq_rel, std::memory_order_relaxed);
+    return lock.holders.compare_exchange_strong(nobody, one_of_second, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
-  const bool low = kind != LockKind::some_alone;
-  const std::uint64_t mine = low ? detail::one_shared : detail::one_alone;
-  const std::uint64_t before = word.fetch_add(mine, std::memory_order_acq_rel);
-  if (low ? !(before >> 32) : !(before & 0xffff'ffff)) return true;
-  word.fetch_sub(mine, std::memory_order_acq_rel);
+  const std::uint64_t mine = is_first(kind) ? one_of_first : one_of_second, others = is_first(kind) ? ~first_half : first_half;
+  if (!(lock.holders.fetch_add(mine, std::memory_order_acq_rel) & others)) return true;
+  lock.holders.fetch_sub(mine, std::memory_order_acq_rel);
   return false;
+}
+}  // namespace detail
+
+/// Takes the lock if nobody waits and nobody has it who excludes this one. Acquire.
+inline bool try_lock(WindowLock& lock, LockKind kind) noexcept {
+  // Relaxed: who comes at the same moment as another may go before it.
+  return lock.next.load(std::memory_order_relaxed) == lock.serving.load(std::memory_order_relaxed) && detail::enter(lock, kind);
+}
+
+inline Ticket draw_ticket(WindowLock& lock) noexcept { return lock.next.fetch_add(1, std::memory_order_relaxed); }
+
+/// Takes the lock if it is this ticket's turn and nobody has it who excludes this one. True once; then the ticket is used up. Acquire.
+inline bool try_lock(WindowLock& lock, LockKind kind, Ticket ticket) noexcept {
+  // Look first: a failed attempt to enter would keep others from leaving.
+  if (lock.serving.load(std::memory_order_acquire) != ticket) return false;
+  const std::uint64_t now = lock.holders.load(std::memory_order_relaxed);
+  if (kind == LockKind::alone ? now : detail::is_first(kind) ? now >> 32 : now & detail::first_half) return false;
+  if (!detail::enter(lock, kind)) return false;
+  lock.serving.store(ticket + 1, std::memory_order_release);  // pairs with the next one's look
+  return true;
 }
 
 /// Release.
-inline void unlock(Exposure& exposure, LockKind kind) noexcept {
-  const bool of_rank = kind == LockKind::shared || kind == LockKind::alone;
-  const bool low = kind == LockKind::shared || kind == LockKind::all;
-  (of_rank ? exposure.lock : exposure.all).fetch_sub(low ? detail::one_shared : detail::one_alone, std::memory_order_acq_rel);
+inline void unlock(WindowLock& lock, LockKind kind) noexcept {
+  lock.holders.fetch_sub(detail::is_first(kind) ? detail::one_of_first : detail::one_of_second, std::memory_order_acq_rel);
 }
 
 }  // namespace heddle::rma

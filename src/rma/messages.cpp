@@ -35,11 +35,10 @@ struct OneSided {
   static constexpr RecordKind data{module, 4};              ///< to a Fetch: what was read; Data, then the bytes
   static constexpr RecordKind confirm{module, 5};           ///< Confirm: what came before is to be complete. The answer is `confirmed`
   static constexpr RecordKind confirmed{module, 6};         ///< to a Flow
-  static constexpr RecordKind lock{module, 7};              ///< Lock. The answer is `answered`
-  static constexpr RecordKind unlock{module, 8};            ///< Lock; no answer
-  static constexpr RecordKind describe{module, 9};          ///< Question: where is the window of the record's context? The answer is `described`
-  static constexpr RecordKind answered{module, 10};         ///< Answer
-  static constexpr RecordKind described{module, 11};        ///< Described
+  static constexpr RecordKind lock{module, 7};              ///< Lock. The answer is `answered`, except to a release
+  static constexpr RecordKind describe{module, 8};          ///< Question: where is the window of this context? The answer is `described`
+  static constexpr RecordKind answered{module, 9};          ///< Answer
+  static constexpr RecordKind described{module, 10};        ///< Described
 };
 
 /// Names an object of another process. The value is opaque to everyone but the process that made it.
@@ -85,15 +84,15 @@ struct Confirm {
 };
 struct Lock {
   Token answer;
+  bool release;  ///< else: take it
   LockKind kind;
-  std::uint8_t reserved[7];
+  std::uint8_t reserved[6];
 };
 struct Question {
   Token answer;
 };
 struct Answer {
   Token answer;
-  std::uint64_t value;
 };
 struct Described {
   Token answer;
@@ -145,11 +144,23 @@ struct Deferred {
   std::byte payload[];
 };
 
+/// One who waits on another node for a lock of this process.
+struct LockWaiter {
+  WindowLock* lock;
+  LockKind kind;
+  Ticket ticket;
+  Lane lane;  ///< of the origin
+  ProcessIndex process;
+  Token answer;
+  LockWaiter* next;
+};
+
 struct State : VciState {
   std::unordered_map<const Target*, Flow*> flows;
   Flow* last = nullptr;  ///< most calls go where the one before went
   Fetch* spare = nullptr;
   Deferred *deferred = nullptr, *deferred_tail = nullptr;
+  LockWaiter* lock_waiters = nullptr;  ///< in the order of their tickets, for each lock
 };
 
 State& state_of(Vci& vci) noexcept { return *static_cast<State*>(vci.modules[OneSided::module]); }
@@ -208,9 +219,11 @@ void push(VciGuard& guard, ProcessIndex process, Lane lane, RecordKind kind, con
   push(guard, process, lane, kind, sizeof payload, [&](std::byte* to) { std::memcpy(to, &payload, sizeof payload); });
 }
 
+bool grant_locks(VciGuard& guard) noexcept;
+
 bool advance(VciGuard& guard) noexcept {
   State& state = state_of(guard.vci());
-  bool moved = false;
+  bool moved = state.lock_waiters && grant_locks(guard);
   while (Deferred* next = state.deferred) {
     if (!try_push(guard, next->process, next->lane, next->kind, next->bytes, [&](std::byte* to) { std::memcpy(to, next->payload, next->bytes); })) break;
     state.deferred = next->next;
@@ -591,25 +604,60 @@ void handle_confirmed(Held& held, Record& record) noexcept {
 
 /// Somebody at this end who waits for an answer, on the stack.
 struct Waiting {
-  Vci* vci = nullptr;
   std::atomic<bool> done{false};
   Described described{};
-  std::uint64_t value = 0;
 };
+
+void grant(VciGuard& guard, const LockWaiter& waiter) noexcept {
+  struct {
+    Head head;
+    Answer what;
+  } answer{{0, runtime.name}, {waiter.answer}};
+  push(guard, waiter.process, waiter.lane, OneSided::answered, answer);
+}
+
+/// Gives locks to those whose turn it is.
+bool grant_locks(VciGuard& guard) noexcept {
+  Vci& vci = guard.vci();
+  bool moved = false;
+  for (LockWaiter** at = &state_of(vci).lock_waiters; LockWaiter* waiter = *at;) {
+    if (!try_lock(*waiter->lock, waiter->kind, waiter->ticket)) {
+      at = &waiter->next;
+      continue;
+    }
+    waiter->lock->asked_for.fetch_sub(1, std::memory_order_relaxed);
+    *at = waiter->next;
+    grant(guard, *waiter);
+    delete waiter;
+    vci.moving.fetch_sub(1, std::memory_order_relaxed);
+    moved = true;
+    at = &state_of(vci).lock_waiters;  // the turn is another's, who may stand before
+  }
+  return moved;
+}
 
 void handle_lock(Held& held, Record& record) noexcept {
   const Head head = head_of(record);
   const auto what = body_of<Lock>(record);
-  struct {
-    Head head;
-    Answer what;
-  } answer{{0, runtime.name}, {what.answer, rma::try_lock(*window_of(head).exposure, what.kind)}};
-  push(VciGuard::of(held), proto::index_of(head.process), record.lane, OneSided::answered, answer);
-}
-
-void handle_unlock(Held&, Record& record) noexcept {
-  const Head head = head_of(record);
-  rma::unlock(*window_of(head).exposure, body_of<Lock>(record).kind);
+  WindowLock& lock = window_of(head).exposure->lock_of(what.kind);
+  VciGuard& guard = VciGuard::of(held);
+  if (what.release) {
+    rma::unlock(lock, what.kind);
+    grant_locks(guard);
+    return;
+  }
+  const LockWaiter asks{&lock, what.kind, 0, record.lane, proto::index_of(head.process), what.answer, nullptr};
+  if (try_lock(lock, what.kind)) return grant(guard, asks);
+  // Counted before the ticket is drawn and the last look: who lets go after that tells us.
+  lock.asked_for.fetch_add(1, std::memory_order_seq_cst);
+  auto* waiter = new (std::nothrow) LockWaiter(asks);
+  if (!waiter) sys::fatal("no memory for a rank that waits for a window's lock");
+  waiter->ticket = draw_ticket(lock);
+  LockWaiter** last = &state_of(guard.vci()).lock_waiters;
+  while (*last) last = &(*last)->next;
+  *last = waiter;
+  guard.vci().moving.fetch_add(1, std::memory_order_relaxed);
+  grant_locks(guard);
 }
 
 void answer_waiting(Held& held, Waiting& waiting) noexcept {
@@ -620,7 +668,6 @@ void answer_waiting(Held& held, Waiting& waiting) noexcept {
 void handle_answered(Held& held, Record& record) noexcept {
   const auto what = body_of<Answer>(record);
   auto& waiting = object_of<Waiting>(what.answer);
-  waiting.value = what.value;
   answer_waiting(held, waiting);
 }
 
@@ -673,7 +720,6 @@ constexpr RecordOperation operations[] = {
     {"confirm", sizeof(Head) + sizeof(Confirm), true, handle_confirm},
     {"confirmed", sizeof(Head) + sizeof(Confirm), true, handle_confirmed},
     {"lock", sizeof(Head) + sizeof(Lock), true, handle_lock},
-    {"unlock", sizeof(Head) + sizeof(Lock), true, handle_unlock},
     {"describe", sizeof(Head) + sizeof(Question), true, handle_describe},
     {"answered", sizeof(Head) + sizeof(Answer), true, handle_answered},
     {"described", sizeof(Head) + sizeof(Described), true, handle_described},
@@ -688,9 +734,8 @@ static_assert(std::size(operations) == OneSided::described.operation + 1);
   register_vci_module(in_vci);
 }
 
-/// Sends a question that a Waiting of this thread is to be told the answer of, and waits.
 template <typename Body>
-void question(Window& window, Target& target, RecordKind kind, Token about, Body body, Waiting& waiting) noexcept {
+void send_without_answer(Window& window, Target& target, RecordKind kind, Token about, Body body) noexcept {
   Vci& vci = vci_of_lane(window.comm->lane);
   struct {
     Head head;
@@ -701,9 +746,14 @@ void question(Window& window, Target& target, RecordKind kind, Token about, Body
       return try_push(guard, target.process, target.lane, kind, sizeof record, [&](std::byte* to) { std::memcpy(to, &record, sizeof record); });
     });
   };
-  const WaitSubject subject{.comm = window.comm, .rank = target.rank};
-  wait_until(&vci, sent, subject);
-  wait_until(&vci, [&] { return waiting.done.load(std::memory_order_acquire); }, subject);
+  wait_until(&vci, sent, {.comm = window.comm, .rank = target.rank});
+}
+
+/// Sends a question that a Waiting of this thread is to be told the answer of, and waits.
+template <typename Body>
+void question(Window& window, Target& target, RecordKind kind, Token about, Body body, Waiting& waiting) noexcept {
+  send_without_answer(window, target, kind, about, body);
+  wait_until(&vci_of_lane(window.comm->lane), [&] { return waiting.done.load(std::memory_order_acquire); }, {.comm = window.comm, .rank = target.rank});
 }
 
 }  // namespace
@@ -879,24 +929,20 @@ void flush(Window& window, Target* only, bool local) noexcept {
   });
 }
 
-bool try_lock(Window& window, Target& target, LockKind kind) noexcept {
+void lock(Window& window, Target& target, LockKind kind) noexcept {
   Waiting waiting;
-  question(window, target, OneSided::lock, target.window, Lock{token_of(waiting), kind, {}}, waiting);
-  return waiting.value;
+  question(window, target, OneSided::lock, target.window, Lock{token_of(waiting), false, kind, {}}, waiting);
 }
 
-void unlock(Window& window, Target& target, LockKind kind) noexcept {
-  Vci& vci = vci_of_lane(window.comm->lane);
-  struct {
-    Head head;
-    Lock what;
-  } record{head_to(target), {0, kind, {}}};
-  const auto sent = [&] {
-    return submit(vci, [&](VciGuard& guard) {
-      return try_push(guard, target.process, target.lane, OneSided::unlock, sizeof record, [&](std::byte* to) { std::memcpy(to, &record, sizeof record); });
-    });
-  };
-  wait_until(&vci, sent, {.comm = window.comm, .rank = target.rank});
+void unlock(Window& window, Target& target, LockKind kind) noexcept { send_without_answer(window, target, OneSided::lock, target.window, Lock{0, true, kind, {}}); }
+
+void tell_owner(Target& target) noexcept {
+  if (target.process == runtime.self) {
+    submit(vci_of_lane(target.lane), [](VciGuard& guard) { grant_locks(guard); });
+    return;
+  }
+  shm::Peer& peer = proto::peer_of(target.process);
+  peer.ring_doorbell(proto::port_of(peer, target.lane).vci);
 }
 
 }  // namespace heddle::rma

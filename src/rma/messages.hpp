@@ -31,8 +31,12 @@ void compare_and_swap(Window& window, Target& target, BasicType basic, const voi
 /// Waits until what any thread has started towards the target (nullptr: all) is complete there, or, if `local`, here.
 void flush(Window& window, Target* target, bool local) noexcept;
 
-/// Locks whose words are in another node's memory.
-bool try_lock(Window& window, Target& target, LockKind kind) noexcept;
+// Locks in another node's memory. The target's process queues those who wait, among its own node's, and answers when it is their turn.
+/// Waits for it.
+void lock(Window& window, Target& target, LockKind kind) noexcept;
 void unlock(Window& window, Target& target, LockKind kind) noexcept;
+
+/// After a lock of a process of this node was let go, or a turn handed on, while others wait on other nodes.
+void tell_owner(Target& target) noexcept;
 
 }  // namespace heddle::rma

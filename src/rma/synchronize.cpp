@@ -1,5 +1,6 @@
 #include "rma/synchronize.hpp"
 
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include "proto/p2p.hpp"
 #include "rma/locks.hpp"
 #include "rma/messages.hpp"
+#include "sync/cpu.hpp"
+#include "sys/clock.hpp"
 #include "sys/error.hpp"
 #include "sys/params.hpp"
 #include "vci/wait.hpp"
@@ -39,25 +42,43 @@ const char* name_of_opened(unsigned bits) noexcept {
   return bits & opened_by_start ? "MPI_Win_start" : "MPI_Win_fence";
 }
 
-bool take(Window& window, Target& target, LockKind kind) noexcept {
-  return target.exposure ? try_lock(*target.exposure, kind) : try_lock(window, target, kind);
-}
-void give(Window& window, Target& target, LockKind kind) noexcept {
-  if (target.exposure) unlock(*target.exposure, kind);
-  else unlock(window, target, kind);
+/// Makes progress and leaves the core to others: ever longer, so that a long wait costs nothing, but never for more than an eighth of the time
+/// waited. (Locks are let go by other processes, which do not know who waits: there is nothing to be woken by.)
+class Pause {
+ public:
+  void operator()() noexcept {
+    if (progress_all()) return;
+    const std::int64_t waited = sys::now_ns() - since_;
+    if (waited < look_ns) return sync::relax();
+    if (waited < yield_ns) return void(sched_yield());
+    const timespec pause{0, std::min<long>(waited / 8, longest_ns)};
+    nanosleep(&pause, nullptr);
+  }
+
+ private:
+  static constexpr std::int64_t look_ns = 5'000, yield_ns = 100'000;
+  static constexpr long longest_ns = 1'000'000;
+  const std::int64_t since_ = sys::now_ns();
+};
+
+/// Who waits on another node is not seen by those who let go: the owner's process has to look.
+void hand_on(Target& target, const WindowLock& lock) noexcept {
+  if (lock.asked_for.load(std::memory_order_seq_cst)) [[unlikely]] tell_owner(target);
 }
 
-/// Tries, makes progress, and leaves the core to others: ever longer, so that a long wait costs nothing, and never for long.
-void take_in_time(Window& window, Target& target, LockKind kind) noexcept {
-  constexpr long longest_ns = 1'000'000;
-  long pause_ns = 1000;
-  for (unsigned tries = 0; !take(window, target, kind); ++tries) {
-    progress_all();
-    if (tries < 64 && target.exposure) continue;
-    const timespec pause{0, pause_ns};
-    nanosleep(&pause, nullptr);
-    pause_ns = std::min(pause_ns * 2, longest_ns);
-  }
+void take(Window& window, Target& target, LockKind kind) noexcept {
+  if (!target.exposure) return lock(window, target, kind);
+  WindowLock& word = target.exposure->lock_of(kind);
+  if (try_lock(word, kind)) return;
+  const Ticket ticket = draw_ticket(word);
+  for (Pause pause; !try_lock(word, kind, ticket);) pause();
+  hand_on(target, word);
+}
+void give(Window& window, Target& target, LockKind kind) noexcept {
+  if (!target.exposure) return unlock(window, target, kind);
+  WindowLock& word = target.exposure->lock_of(kind);
+  unlock(word, kind);
+  hand_on(target, word);
 }
 
 /// Two levels: nobody may hold all ranks while somebody holds one alone.
@@ -65,7 +86,7 @@ int enter_alone(Window& window) noexcept {
   if (window.alone.fetch_add(1, std::memory_order_acq_rel)) return MPI_SUCCESS;  // this rank has said so already
   Target* first = target_of(window, 0);
   if (!first) return window.alone.fetch_sub(1, std::memory_order_relaxed), no_memory();
-  take_in_time(window, *first, LockKind::some_alone);
+  take(window, *first, LockKind::some_alone);
   return MPI_SUCCESS;
 }
 void leave_alone(Window& window) noexcept {
@@ -228,7 +249,7 @@ int lock(Window& window, int type, int rank, int assertion) noexcept {
   const bool check = !(assertion & MPI_MODE_NOCHECK) && !window.no_locks;
   if (check && alone && !on_demand())
     if (const int code = enter_alone(window)) return code;
-  if (check) take_in_time(window, *target, alone ? LockKind::alone : LockKind::shared);
+  if (check) take(window, *target, alone ? LockKind::alone : LockKind::shared);
   window.locked_targets.fetch_add(1, std::memory_order_relaxed);
   target->opened.store(static_cast<std::uint8_t>(opened_by_lock | (alone ? locked_alone : 0) | (check ? 0 : unchecked)), std::memory_order_relaxed);
   return MPI_SUCCESS;
@@ -259,7 +280,7 @@ int lock_all(Window& window, int assertion) noexcept {
   if (check && !on_demand()) {
     Target* first = target_of(window, 0);
     if (!first) return no_memory();
-    take_in_time(window, *first, LockKind::all);
+    take(window, *first, LockKind::all);
   }
   window.opened.store(static_cast<std::uint8_t>(bits), std::memory_order_relaxed);
   return MPI_SUCCESS;
@@ -308,7 +329,7 @@ int open_access(Window& window, Target& target, const char* function) noexcept {
     static std::mutex one_at_a_time;
     std::lock_guard lock(one_at_a_time);
     if (target.opened.load(std::memory_order_relaxed) & locked_on_demand) return MPI_SUCCESS;
-    take_in_time(window, target, LockKind::shared);
+    take(window, target, LockKind::shared);
     target.opened.store(opened_by_lock_all | locked_on_demand, std::memory_order_release);
     return MPI_SUCCESS;
   }

@@ -9,6 +9,7 @@
 #include "core/attribute.hpp"
 #include "core/comm.hpp"
 #include "core/errhandler.hpp"
+#include "rma/locks.hpp"
 #include "sync/stripe_lock.hpp"
 #include "sys/handle.hpp"
 #include "transport/shm/node.hpp"
@@ -20,10 +21,6 @@ struct Request;
 
 namespace rma {
 
-/// A lock as one word that many processes change: in the low half who holds it shared, in the high half who holds it (or tries to)
-/// alone. docs/design/one-sided.md, "Locks".
-using LockWord = std::atomic<std::uint64_t>;
-
 /// What a rank shows of its window to the processes of its node, in shared memory; others ask for it (rma/messages.hpp).
 struct Exposure {
   std::uint64_t base;         ///< the owner's address of displacement 0; 0 in a dynamic window
@@ -33,8 +30,10 @@ struct Exposure {
   std::uint64_t window;       ///< the owner's Window
   std::uint64_t stripes;      ///< offset of the owner's stripe locks
   shm::Mapping mapping;       ///< where the owner has what others can map: of dynamic windows any address may come
-  alignas(64) LockWord lock;  ///< of this rank: MPI_Win_lock
-  alignas(64) LockWord all;   ///< of the window, in the exposure of rank 0: how many hold all ranks shared, how many hold one alone
+  WindowLock lock;  ///< of this rank: MPI_Win_lock
+  WindowLock all;   ///< of the window, in the exposure of rank 0
+
+  [[nodiscard]] WindowLock& lock_of(LockKind kind) noexcept { return kind == LockKind::shared || kind == LockKind::alone ? lock : all; }
 };
 
 /// How bytes get to a target.
