@@ -91,6 +91,8 @@ void add_subject(Text& text, const WaitSubject& subject) noexcept {
     text.add(": for a generalized request");
   } else if (subject.rank_is_late) {
     text.add(": rank %d has not come to it", subject.rank);
+  } else if (subject.of_rank) {
+    text.add(": %s rank %d", subject.of_rank, subject.rank);
   } else if (comm) {
     text.add(": for a message ");
     add_message(text, subject.rank, subject.tag);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "proto/protocol_state.hpp"
 #include "rma/combine.hpp"
 #include "rma/create.hpp"
+#include "rma/kernel_copy.hpp"
 #include "rma/stripes.hpp"
 #include "sys/error.hpp"
 #include "sys/log.hpp"
@@ -112,16 +114,19 @@ constexpr std::uint64_t most_reads = 64;
 
 /// What goes from one VCI to one target, in order. Guarded by the VCI; `*done` counters are read by those who wait.
 struct Flow {
-  Window* window;
-  Target* target;
-  Vci* vci;
-  Lane lane;                     ///< of the target's process
+  Flow(Window& of_window, Target& to, Vci& from, Lane there) noexcept : window(&of_window), target(&to), vci(&from), lane(there) {}
+
+  Window* const window;
+  Target* const target;
+  Vci* const vci;
+  const Lane lane;               ///< of the target's process
   std::uint64_t written = 0;     ///< records that need to be confirmed
   std::uint64_t asked = 0;       ///< of these, as many as the last `confirm` was about
   std::uint64_t reads = 0;       ///< records that get an answer
   std::atomic<std::uint64_t> confirmed{0}, reads_done{0};
   std::byte* gathered = nullptr;  ///< payload of a `write` that has not left yet
   std::size_t gathered_bytes = 0;
+  std::unique_ptr<KernelCopy> copies[2];  ///< gets and puts that the kernel is to make
 };
 
 /// An operation that waits for data, and where these go.
@@ -258,7 +263,7 @@ Flow& flow_to(Window& window, Target& target, Vci& vci) noexcept {
   Flow*& flow = state.flows[&target];
   if (!flow) {
     const bool home = &vci == &vci_of_lane(window.comm->lane);
-    flow = new (std::nothrow) Flow{&window, &target, &vci, home ? target.lane : lane_at(number(vci.index))};
+    flow = new (std::nothrow) Flow(window, target, vci, home ? target.lane : lane_at(number(vci.index)));
     if (!flow) sys::fatal("no memory for operations on rank %d", target.rank);
     // Release: who flushes and sees the bit finds the flow.
     window.touched.fetch_or(std::uint64_t{1} << (number(vci.index) % 64), std::memory_order_release);
@@ -284,7 +289,7 @@ void persist(Window& window, Target& target, Vci& vci, Step&& step) noexcept {
     return submit(vci, [&](VciGuard& guard) { return step(guard, flow_to(window, target, vci)); });
   };
   if (once()) [[likely]] return;
-  wait_until(&vci, once, {.comm = window.comm, .rank = target.rank});
+  wait_until(&vci, once, {.comm = window.comm, .rank = target.rank, .of_rank = "to start an operation on a window at"});
 }
 
 /// Sends a record behind all that was gathered.
@@ -746,14 +751,14 @@ void send_without_answer(Window& window, Target& target, RecordKind kind, Token 
       return try_push(guard, target.process, target.lane, kind, sizeof record, [&](std::byte* to) { std::memcpy(to, &record, sizeof record); });
     });
   };
-  wait_until(&vci, sent, {.comm = window.comm, .rank = target.rank});
+  wait_until(&vci, sent, {.comm = window.comm, .rank = target.rank, .of_rank = "to reach"});
 }
 
 /// Sends a question that a Waiting of this thread is to be told the answer of, and waits.
 template <typename Body>
-void question(Window& window, Target& target, RecordKind kind, Token about, Body body, Waiting& waiting) noexcept {
+void question(Window& window, Target& target, RecordKind kind, Token about, Body body, Waiting& waiting, const char* about_what) noexcept {
   send_without_answer(window, target, kind, about, body);
-  wait_until(&vci_of_lane(window.comm->lane), [&] { return waiting.done.load(std::memory_order_acquire); }, {.comm = window.comm, .rank = target.rank});
+  wait_until(&vci_of_lane(window.comm->lane), [&] { return waiting.done.load(std::memory_order_acquire); }, {.comm = window.comm, .rank = target.rank, .of_rank = about_what});
 }
 
 }  // namespace
@@ -807,7 +812,7 @@ void forget_window(Window& window) noexcept {
 
 void ask_target(Window& window, Target& target) noexcept {
   Waiting waiting;
-  question(window, target, OneSided::describe, window.comm->context_to(target.rank), Question{token_of(waiting)}, waiting);
+  question(window, target, OneSided::describe, window.comm->context_to(target.rank), Question{token_of(waiting)}, waiting, "to hear where the window is of");
   target.base = waiting.described.base;
   target.size = waiting.described.size;
   target.unit = waiting.described.unit;
@@ -815,6 +820,16 @@ void ask_target(Window& window, Target& target) noexcept {
 }
 
 void put(Window& window, Target& target, const Buffer& here, const Buffer& there) noexcept { write(window, target, {OpCode::user, 0}, here, there, false); }
+
+void copy_later(Window& window, Target& target, const Buffer& here, const Buffer& there, bool write) noexcept {
+  Vci& vci = vci_for(window, false);
+  submit(vci, [&](VciGuard&) {
+    std::unique_ptr<KernelCopy>& copy = flow_to(window, target, vci).copies[write];
+    if (!copy) copy.reset(new (std::nothrow) KernelCopy(target.process, write));
+    if (!copy) sys::fatal("no memory for operations on rank %d", target.rank);
+    copy->add(here, there);
+  });
+}
 
 void get(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept {
   Vci& vci = vci_for(window, false);
@@ -894,6 +909,8 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
       const auto found = state.flows.find(&target);
       if (found == state.flows.end()) return true;
       flow = found->second;
+      for (auto& copy : flow->copies)
+        if (copy) copy->finish();
       reads = flow->reads;
       if (local) return true;
       if (!try_send_gathered(guard, *flow)) return false;
@@ -908,7 +925,7 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
       return true;
     });
   };
-  const WaitSubject subject{.comm = window.comm, .rank = target.rank};
+  const WaitSubject subject{.comm = window.comm, .rank = target.rank, .of_rank = "for operations on a window to be complete at"};
   wait_until(&vci, asked, subject);
   if (!flow) return;
   // Acquires pair with handle_confirmed and handle_data.
@@ -923,15 +940,13 @@ void flush(Window& window, Target* only, bool local) noexcept {
   for_each_vci([&](Vci& vci) {
     if (!(touched >> (number(vci.index) % 64) & 1)) return;
     if (only) return flush_flow(window, *only, vci, local);
-    for_each_target(window, [&](Target& target) {
-      if (target.path == Path::messages) flush_flow(window, target, vci, local);
-    });
+    for_each_target(window, [&](Target& target) { flush_flow(window, target, vci, local); });
   });
 }
 
 void lock(Window& window, Target& target, LockKind kind) noexcept {
   Waiting waiting;
-  question(window, target, OneSided::lock, target.window, Lock{token_of(waiting), false, kind, {}}, waiting);
+  question(window, target, OneSided::lock, target.window, Lock{token_of(waiting), false, kind, {}}, waiting, awaited_lock);
 }
 
 void unlock(Window& window, Target& target, LockKind kind) noexcept { send_without_answer(window, target, OneSided::lock, target.window, Lock{0, true, kind, {}}); }

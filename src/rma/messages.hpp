@@ -22,6 +22,9 @@ void ask_target(Window& window, Target& target) noexcept;
 // (core/pieces.hpp, buffer_at). What is read from `here` may be changed at once. `request`, if not null, is set to one that completes with the
 // operation at this end.
 void put(Window& window, Target& target, const Buffer& here, const Buffer& there) noexcept;
+/// By the kernel, together with what else the calling thread's VCI has for the target: no later than the next flush. `here` is used until then;
+/// `there` has addresses of the target.
+void copy_later(Window& window, Target& target, const Buffer& here, const Buffer& there, bool write) noexcept;
 void get(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept;
 
 /// \param result nullptr: what was there is not wanted
@@ -30,6 +33,9 @@ void compare_and_swap(Window& window, Target& target, BasicType basic, const voi
 
 /// Waits until what any thread has started towards the target (nullptr: all) is complete there, or, if `local`, here.
 void flush(Window& window, Target* target, bool local) noexcept;
+
+/// For the report of a long wait.
+inline constexpr const char* awaited_lock = "for the window lock of";
 
 // Locks in another node's memory. The target's process queues those who wait, among its own node's, and answers when it is their turn.
 /// Waits for it.

@@ -1,14 +1,12 @@
 #include "rma/operations.hpp"
 
-#include <sys/uio.h>
-
-#include <cerrno>
 #include <cstring>
 
 #include "core/pieces.hpp"
 #include "core/runtime.hpp"
 #include "proto/p2p.hpp"
 #include "rma/create.hpp"
+#include "rma/kernel_copy.hpp"
 #include "rma/messages.hpp"
 #include "rma/stripes.hpp"
 #include "rma/synchronize.hpp"
@@ -85,55 +83,12 @@ int locate(Window& window, const Place& there, Access& access, const char* name)
   return MPI_SUCCESS;
 }
 
-/// Copies between this process and another one by the kernel, many blocks in one call.
-class KernelCopy {
- public:
-  KernelCopy(ProcessIndex process, bool write) noexcept : pid_(shm::find(process)->pid), process_(process), write_(write) {}
-  KernelCopy(const KernelCopy&) = delete;
-  KernelCopy& operator=(const KernelCopy&) = delete;
-  ~KernelCopy() { finish(); }
-
-  void add(std::byte* here, std::uint64_t there, std::size_t bytes) noexcept {
-    if (count_ == room) finish();
-    local_[count_] = {here, bytes};
-    remote_[count_] = {reinterpret_cast<void*>(there), bytes};
-    ++count_;
-    bytes_ += bytes;
-  }
-  void finish() noexcept {
-    // The kernel stops within a call after 2 GiB less a page; a short count says how far it got.
-    for (unsigned first = 0; bytes_;) {
-      const ssize_t n = write_ ? process_vm_writev(pid_, local_ + first, count_ - first, remote_ + first, count_ - first, 0)
-                               : process_vm_readv(pid_, local_ + first, count_ - first, remote_ + first, count_ - first, 0);
-      if (n <= 0)
-        sys::fatal("the kernel refuses to copy %zu bytes %s the memory of rank %u at %p (%s): the target has freed its window's memory, or is gone", bytes_, write_ ? "to" : "from", process_,
-                   remote_[first].iov_base, std::strerror(errno));
-      bytes_ -= static_cast<std::size_t>(n);
-      for (auto left = static_cast<std::size_t>(n); left;) {
-        const std::size_t part = left < local_[first].iov_len ? left : local_[first].iov_len;
-        local_[first] = {static_cast<std::byte*>(local_[first].iov_base) + part, local_[first].iov_len - part};
-        remote_[first] = {static_cast<std::byte*>(remote_[first].iov_base) + part, remote_[first].iov_len - part};
-        left -= part;
-        if (!local_[first].iov_len) ++first;
-      }
-    }
-    count_ = 0;
-  }
-
- private:
-  static constexpr unsigned room = 64;
-  iovec local_[room], remote_[room];
-  unsigned count_ = 0;
-  std::size_t bytes_ = 0;
-  pid_t pid_;
-  ProcessIndex process_;
-  bool write_;
-};
-
-void copy_by_kernel(const Target& target, const Buffer& here, const Buffer& there, bool write) noexcept {
+/// At once if somebody is to be told of it, or it is large; else with others, no later than the next flush.
+void copy_by_kernel(Window& window, Target& target, const Buffer& here, const Buffer& there, bool write, bool at_once) noexcept {
+  constexpr std::uint64_t most_delayed = 16 << 10;
+  if (!at_once && here.bytes() <= most_delayed) return copy_later(window, target, here, there, write);
   KernelCopy copy(target.process, write);
-  Pieces<2> pieces({here, there});
-  for (Piece<2> piece; pieces.next_block(piece);) copy.add(piece.pointer(0), static_cast<std::uint64_t>(piece.at[1]), static_cast<std::size_t>(piece.bytes));
+  copy.add(here, there);
 }
 
 /// Elements [at, at + n) of the target into `copy`, or back: of pairs the members only, for others may own what lies between them.
@@ -192,7 +147,7 @@ int put_anywhere(Window& window, const Buffer& here, const Place& there, Request
   if (here.bytes() != to.bytes()) return unequal(here, there);
   switch (access.path) {
     case Path::mapped: copy(here, to); break;
-    case Path::copied: copy_by_kernel(*access.target, here, to, true); break;
+    case Path::copied: copy_by_kernel(window, *access.target, here, to, true, request); break;
     case Path::messages: put(window, *access.target, here, to); break;
   }
   return done_at_once(request);
@@ -206,7 +161,7 @@ int get_anywhere(Window& window, const Buffer& here, const Place& there, Request
   if (here.bytes() != from.bytes()) return unequal(here, there);
   switch (access.path) {
     case Path::mapped: copy(from, here); break;
-    case Path::copied: copy_by_kernel(*access.target, here, from, false); break;
+    case Path::copied: copy_by_kernel(window, *access.target, here, from, false, request); break;
     case Path::messages: get(window, *access.target, here, from, request); return MPI_SUCCESS;
   }
   return done_at_once(request);

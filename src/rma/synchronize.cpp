@@ -46,9 +46,15 @@ const char* name_of_opened(unsigned bits) noexcept {
 /// waited. (Locks are let go by other processes, which do not know who waits: there is nothing to be woken by.)
 class Pause {
  public:
+  explicit Pause(const WaitSubject& subject) noexcept : subject_(subject) {}
   void operator()() noexcept {
     if (progress_all()) return;
+    using Process = heddle::detail::WaitingProcess;
     const std::int64_t waited = sys::now_ns() - since_;
+    if (const std::int64_t long_ns = Process::report_after_ns(); long_ns && waited > long_ns && !reported_) {
+      reported_ = true;
+      Process::report(park::anything, subject_);
+    }
     if (waited < look_ns) return sync::relax();
     if (waited < yield_ns) return void(sched_yield());
     const timespec pause{0, std::min<long>(waited / 8, longest_ns)};
@@ -58,7 +64,9 @@ class Pause {
  private:
   static constexpr std::int64_t look_ns = 5'000, yield_ns = 100'000;
   static constexpr long longest_ns = 1'000'000;
+  const WaitSubject& subject_;
   const std::int64_t since_ = sys::now_ns();
+  bool reported_ = false;
 };
 
 /// Who waits on another node is not seen by those who let go: the owner's process has to look.
@@ -71,7 +79,8 @@ void take(Window& window, Target& target, LockKind kind) noexcept {
   WindowLock& word = target.exposure->lock_of(kind);
   if (try_lock(word, kind)) return;
   const Ticket ticket = draw_ticket(word);
-  for (Pause pause; !try_lock(word, kind, ticket);) pause();
+  const WaitSubject subject{.comm = window.comm, .rank = target.rank, .of_rank = awaited_lock};
+  for (Pause pause(subject); !try_lock(word, kind, ticket);) pause();
   hand_on(target, word);
 }
 void give(Window& window, Target& target, LockKind kind) noexcept {
@@ -94,8 +103,8 @@ void leave_alone(Window& window) noexcept {
 }
 
 void flush_target(Window& window, Target& target, bool local) noexcept {
-  if (target.path == Path::messages) flush(window, &target, local);
-  else fence_memory();
+  fence_memory();
+  flush(window, &target, local);
 }
 void flush_all(Window& window, bool local) noexcept {
   fence_memory();

@@ -15,6 +15,7 @@ struct WaitSubject {
   const Comm* comm = nullptr;  ///< without a request: a message on it, or with `rank_is_late` its rank `rank` in a collective
   int rank = 0, tag = 0;
   bool rank_is_late = false;
+  const char* of_rank = nullptr;  ///< without a request: what is awaited of `rank`, "for … of"
   const char* function = nullptr;  ///< the MPI function, where its own frame is gone from the stack (a call at its end)
 };
 
