@@ -165,6 +165,7 @@ int expose(Window& window) noexcept {
 /// Undoes what `make_window` did so far, here alone.
 void discard(Window* window) noexcept {
   forget_window(*window);
+  if (window->exposure) window->exposure->attached.free_all();
   give_back(window->exposure);
   give_back(window->directory_block);
   give_back(window->shared_block);
@@ -265,21 +266,17 @@ int attach(Window& window, void* base, MPI_Aint bytes) noexcept {
   if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC) return error(MPI_ERR_RMA_FLAVOR, "memory can be attached to windows of MPI_Win_create_dynamic only");
   if (bytes < 0) return error(MPI_ERR_ARG, "argument size is %lld; it must not be negative", static_cast<long long>(bytes));
   if (!bytes) return MPI_SUCCESS;
-  const std::uint64_t first = address_of(base), length = static_cast<std::uint64_t>(bytes);
   std::lock_guard lock(window.mutex);
-  const auto after = window.attached.lower_bound(first);
-  const bool meets_next = after != window.attached.end() && after->first - first < length;
-  const auto before = after == window.attached.begin() ? window.attached.end() : std::prev(after);
-  const bool meets_last = before != window.attached.end() && first - before->first < before->second;
-  if (meets_next || meets_last) return error(MPI_ERR_RMA_ATTACH, "[%p, +%lld) overlaps memory that is attached already; detach that first", base, static_cast<long long>(bytes));
-  window.attached.emplace(first, length);
+  const int refused = window.exposure->attached.add(address_of(base), static_cast<std::uint64_t>(bytes));
+  if (refused == MPI_ERR_NO_MEM) return no_memory("the list of what is attached to a window");
+  if (refused) return error(MPI_ERR_RMA_ATTACH, "[%p, +%lld) overlaps memory that is attached already; detach that first", base, static_cast<long long>(bytes));
   return MPI_SUCCESS;
 }
 
 int detach(Window& window, const void* base) noexcept {
   if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC) return error(MPI_ERR_RMA_FLAVOR, "memory can be detached from windows of MPI_Win_create_dynamic only");
   std::lock_guard lock(window.mutex);
-  if (window.attached.erase(address_of(base))) return MPI_SUCCESS;
+  if (window.exposure->attached.remove(address_of(base))) return MPI_SUCCESS;
   return error(MPI_ERR_RMA_ATTACH, "no memory that begins at %p is attached; pass the address given to MPI_Win_attach", base);
 }
 

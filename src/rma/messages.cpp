@@ -436,21 +436,8 @@ Window& window_of(const Head& head) noexcept {
 }
 
 /// Dynamic windows: whether [at, at+bytes) is attached.
-bool is_attached(Window& window, std::uint64_t at, std::uint64_t bytes) noexcept {
-  std::lock_guard lock(window.mutex);
-  auto after = window.attached.upper_bound(at);
-  // Pieces attached one after the other may lie side by side.
-  for (; after != window.attached.begin();) {
-    const auto& [first, length] = *std::prev(after);
-    if (at - first >= length) return false;
-    const std::uint64_t there = length - (at - first);
-    if (bytes <= there) return true;
-    at += there;
-    bytes -= there;
-    if (after == window.attached.end() || after->first != at) return false;
-    ++after;
-  }
-  return false;
+bool is_attached(const Window& window, std::uint64_t at, std::uint64_t bytes) noexcept {
+  return window.exposure->attached.holds(at, bytes, [](std::uint64_t here, std::uint64_t) { return here; });
 }
 
 /// Calls use(address, bytes) for each block that a description names.

@@ -44,16 +44,33 @@ int unequal(const Buffer& here, const Place& there) noexcept {
                static_cast<unsigned long long>(there.count) * static_cast<unsigned long long>(there.type.size));
 }
 
+/// Of a target of this node: whether all that an operation touches is attached.
+bool is_attached(const Target& target, const Buffer& there) noexcept {
+  const AttachedMemory& attached = target.exposure->attached;
+  const auto holds = [&](std::int64_t at, std::int64_t bytes) {
+    return attached.holds(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(bytes),
+                          [&](std::uint64_t address, std::uint64_t offset) { return map_of(target.process, address, offset); });
+  };
+  Pieces<1> pieces({there});
+  for (Piece<1> piece; pieces.next_block(piece);)
+    if (!holds(piece.at[0], piece.bytes)) return false;
+  return true;
+}
+
 /// Dynamic windows: any address of the target may come; where its peers can map it, they do.
-void locate_dynamic(const Place& there, Access& access) noexcept {
+int locate_dynamic(const Window& window, const Place& there, Access& access) noexcept {
   const Target& target = *access.target;
+  if (!target.exposure) return MPI_SUCCESS;  // its process looks
+  if (!is_attached(target, buffer_at(access.at, there.count, there.type)))
+    return error(MPI_ERR_RMA_RANGE, "%lld elements of %lld bytes at address %p of rank %d are not (all) attached to the dynamic window (MPI_Win_attach); this is rank %d",
+                 static_cast<long long>(there.count), static_cast<long long>(there.type.size), reinterpret_cast<void*>(access.at), there.rank, window.rank);
   if (target.process == runtime.self) {
     access.path = Path::mapped;
-    return;
+    return MPI_SUCCESS;
   }
-  if (!target.exposure) return;
-  const auto first = static_cast<std::uint64_t>(access.at + there.type.true_lb + (there.type.extent < 0 && there.count ? (there.count - 1) * there.type.extent : 0));
-  const std::uint64_t span = static_cast<std::uint64_t>(there.type.true_extent + (there.count ? (there.count - 1) * (there.type.extent < 0 ? -there.type.extent : there.type.extent) : 0));
+  const std::int64_t steps = there.count > 0 ? (there.count - 1) * there.type.extent : 0;
+  const auto first = static_cast<std::uint64_t>(access.at + there.type.true_lb + (steps < 0 ? steps : 0));
+  const auto span = static_cast<std::uint64_t>(there.type.true_extent + (steps < 0 ? -steps : steps));
   const std::uint64_t offset = path_policy() == PathPolicy::fastest && target.stripes ? target.exposure->mapping.offset_of(first, span) : 0;
   if (std::byte* const mapped = offset ? map_of(target.process, 0, offset) : nullptr) {
     access.path = Path::mapped;
@@ -62,9 +79,9 @@ void locate_dynamic(const Place& there, Access& access) noexcept {
   } else if (path_policy() != PathPolicy::messages && target.stripes && shm::find(target.process)->cma_works()) {
     access.path = Path::copied;
   }
+  return MPI_SUCCESS;
 }
 
-/// \param bytes at this end, or unchecked_bytes
 int locate(Window& window, const Place& there, Access& access, const char* name) noexcept {
   if (static_cast<unsigned>(there.rank) >= static_cast<unsigned>(window.size)) return bad_rank(window, there.rank);
   Target* target = access.target = target_of(window, there.rank);
@@ -72,10 +89,7 @@ int locate(Window& window, const Place& there, Access& access, const char* name)
   if (!((window.opened.load(std::memory_order_relaxed) | target->opened.load(std::memory_order_relaxed)) & may_access))
     if (const int code = open_access(window, *target, name)) return code;
   if (__builtin_mul_overflow(there.displacement, target->unit, &access.at)) return out_of_range(window, *target, there);
-  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) {
-    locate_dynamic(there, access);
-    return MPI_SUCCESS;
-  }
+  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) return locate_dynamic(window, there, access);
   if (!within(there.type, there.count, access.at, static_cast<std::int64_t>(target->size))) return out_of_range(window, *target, there);
   access.path = target->path;
   if (access.path != Path::messages) access.base = target->base;

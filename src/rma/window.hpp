@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <mutex>
 
 #include "core/attribute.hpp"
 #include "core/comm.hpp"
 #include "core/errhandler.hpp"
+#include "rma/attached.hpp"
 #include "rma/locks.hpp"
 #include "sync/stripe_lock.hpp"
 #include "sys/handle.hpp"
@@ -30,6 +30,7 @@ struct Exposure {
   std::uint64_t window;       ///< the owner's Window
   std::uint64_t stripes;      ///< offset of the owner's stripe locks
   shm::Mapping mapping;       ///< where the owner has what others can map: of dynamic windows any address may come
+  AttachedMemory attached;    ///< of a dynamic window. The owner changes it under Window::mutex
   WindowLock lock;  ///< of this rank: MPI_Win_lock
   WindowLock all;   ///< of the window, in the exposure of rank 0
 
@@ -118,11 +119,10 @@ struct Window : Object {
   int completions_left = 0;
 
   ErrhandlerSlot errhandler;  ///< empty: MPI_ERRORS_ARE_FATAL
-  std::mutex mutex;           ///< guards what follows
+  std::mutex mutex;           ///< guards what follows, and changes of what is attached
   char name[MPI_MAX_OBJECT_NAME] = {};
   Info* info = nullptr;       ///< owned: hints that the library knows
   AttributeMap attributes;
-  std::map<std::uint64_t, std::uint64_t> attached;  ///< of a dynamic window: bytes by address
 
   static constexpr int targets_per_chunk = 256;
 
