@@ -21,7 +21,7 @@ STANDARD = set("""
     waiter wait win window write yield
 """.split())
 PLAIN = set("""
-    absence announcement arrival awaited back base basic batch block boolean buffer builder check checked choice chunk clear combination common
+    absence announcement arrival attached awaited back base basic batch block boolean buffer builder check checked choice chunk clear combination common
     completed contention control core creation crowding cursor decoder delay directory encoder ended exchange extension extent finish first form given
     greeting habit half hand hardware head held history hot index item keep kept kernel kind known leaving library limit line link list locate
     look map mapping match matcher member memory message mistake mode monotonic move name nap need network new next notice object observed
