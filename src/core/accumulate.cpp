@@ -61,7 +61,7 @@ void store_elements(std::byte* to, const std::byte* from, std::size_t bytes, std
   one_by_one(bytes);
 }
 
-/// A member of a pair, in one store where it is aligned.
+/// A member of a pair, in one store where it is aligned and not longer than 8 bytes.
 void copy_member(std::byte* to, const std::byte* from, std::size_t size) noexcept {
   switch (size) {
     case 2:
@@ -85,8 +85,10 @@ void copy_pairs(const BasicInfo& info, std::byte* to, std::size_t to_step, std::
   }
 }
 
-/// target[i] = origin[i].
-void replace(const BasicInfo& info, const std::byte* origin, std::byte* target, int64_t n) noexcept {
+// What follows comes in pairs: a short way for one element of the common lengths (which has no holes), and a function for the rest, apart so
+// that it costs the short way no registers.
+
+[[gnu::noinline]] void replace_run(const BasicInfo& info, const std::byte* origin, std::byte* target, int64_t n) noexcept {
   if (info.has_holes()) return copy_pairs(info, target, info.extent, info.second_offset, origin, info.extent, info.second_offset, n);
   const auto bytes = static_cast<std::size_t>(n) * info.size;
   // What is stored at once: a complex number or a pair in its parts, each aligned as the whole.
@@ -95,16 +97,23 @@ void replace(const BasicInfo& info, const std::byte* origin, std::byte* target, 
   std::memcpy(target, origin, bytes);
 }
 
-/// A copy out of the target, whose lock we hold.
-void fetch(const BasicInfo& info, const std::byte* target, std::byte* fetched, int64_t n) noexcept {
+/// target[i] = origin[i].
+inline void replace(const BasicInfo& info, const std::byte* origin, std::byte* target, int64_t n) noexcept {
+  if (n == 1 && info.size == 8 && is_aligned(target, 8)) return store(target, load<uint64_t>(origin));
+  if (n == 1 && info.size == 4 && is_aligned(target, 4)) return store(target, load<std::uint32_t>(origin));
+  replace_run(info, origin, target, n);
+}
+
+[[gnu::noinline]] void fetch_run(const BasicInfo& info, const std::byte* target, std::byte* fetched, int64_t n) noexcept {
   if (info.has_holes()) return copy_pairs(info, fetched, info.extent, info.second_offset, target, info.extent, info.second_offset, n);
-  if (n == 1 && info.size == 8) {
-    std::memcpy(fetched, target, 8);
-  } else if (n == 1 && info.size == 4) {
-    std::memcpy(fetched, target, 4);
-  } else {
-    std::memcpy(fetched, target, static_cast<std::size_t>(n) * info.size);
-  }
+  std::memcpy(fetched, target, static_cast<std::size_t>(n) * info.size);
+}
+
+/// A copy out of the target, whose lock we hold.
+inline void fetch(const BasicInfo& info, const std::byte* target, std::byte* fetched, int64_t n) noexcept {
+  if (n == 1 && info.size == 8) return void(std::memcpy(fetched, target, 8));
+  if (n == 1 && info.size == 4) return void(std::memcpy(fetched, target, 4));
+  fetch_run(info, target, fetched, n);
 }
 
 /// Where an address is not aligned, the operation goes through aligned copies.
@@ -121,13 +130,14 @@ void fetch(const BasicInfo& info, const std::byte* target, std::byte* fetched, i
 }
 
 /// One stretch of elements, after what was fetched.
-void combine(OpCode op, const BasicInfo& info, OpKernel kernel, const std::byte* origin, std::byte* target, int64_t n) noexcept {
-  if (kernel) [[likely]] {
-    if (is_aligned(target, info.alignment) && is_aligned(origin, info.alignment)) [[likely]]
-      return kernel(origin, target, n);
-    return combine_staged(kernel, info, origin, target, n);
-  }
-  if (op == OpCode::replace) replace(info, origin, target, n);
+inline void combine(OpCode op, const BasicInfo& info, const std::byte* origin, std::byte* target, int64_t n) noexcept {
+  if (op == OpCode::replace) return replace(info, origin, target, n);
+  if (op == OpCode::no_op) return;
+  const OpKernel kernel = find_kernel(op, info.value);
+  const auto both = reinterpret_cast<std::uintptr_t>(origin) | reinterpret_cast<std::uintptr_t>(target);
+  if ((both & (info.alignment - 1u)) == 0) [[likely]]
+    return kernel(origin, target, n);
+  combine_staged(kernel, info, origin, target, n);
 }
 
 int not_of_one_type(const char* what) noexcept {
@@ -150,24 +160,32 @@ int check_accumulate(const Op& op, const Datatype& origin, const Datatype& targe
   return error(MPI_ERR_OP, "%s is not defined for %s", op_name(op), basic_info(target.basic).name);
 }
 
+namespace {
+
+/// A longer run: by tiles, so that the target is still in the cache for the second step.
+[[gnu::noinline]] void accumulate_tiles(OpCode op, const BasicInfo& info, const std::byte* origin, std::byte* target, int64_t n,
+                                        std::byte* fetched) noexcept {
+  const auto tile = static_cast<int64_t>(2 * tile_bytes / info.extent);
+  for (int64_t i = 0; i < n; i += tile) {
+    const int64_t here = std::min(tile, n - i), at = i * info.extent;
+    fetch(info, target + at, fetched + at, here);
+    combine(op, info, origin + at, target + at, here);
+  }
+}
+
+}  // namespace
+
 void accumulate(OpCode op, BasicType basic, const void* origin, void* target, int64_t n, void* fetched) noexcept {
   const BasicInfo& info = basic_info(basic);
-  const OpKernel kernel = find_kernel(op, basic);
   const auto* from = static_cast<const std::byte*>(origin);
   auto* to = static_cast<std::byte*>(target);
   auto* out = static_cast<std::byte*>(fetched);
-  if (!out) return combine(op, info, kernel, from, to, n);
-  if (op == OpCode::no_op) return fetch(info, to, out, n);
-  if (n == 1) [[likely]] {
+  if (out) {
+    if (op == OpCode::no_op) return fetch(info, to, out, n);
+    if (n != 1) return accumulate_tiles(op, info, from, to, n, out);
     fetch(info, to, out, 1);
-    return combine(op, info, kernel, from, to, 1);
   }
-  const auto tile = static_cast<int64_t>(2 * tile_bytes / info.extent);  // the target is still in the cache for the second step
-  for (int64_t i = 0; i < n; i += tile) {
-    const int64_t here = std::min(tile, n - i), at = i * info.extent;
-    fetch(info, to + at, out + at, here);
-    combine(op, info, kernel, from + at, to + at, here);
-  }
+  combine(op, info, from, to, n);
 }
 
 void accumulate_packed(OpCode op, BasicType basic, const void* origin, void* target, int64_t n, void* fetched) noexcept {
@@ -184,7 +202,7 @@ void accumulate_packed(OpCode op, BasicType basic, const void* origin, void* tar
     if (out) copy_pairs(info, out + i * info.size, info.size, first, to + i * info.extent, info.extent, info.second_offset, here);
     if (op == OpCode::no_op) continue;
     copy_pairs(info, spread, info.extent, info.second_offset, from + i * info.size, info.size, first, here);
-    combine(op, info, find_kernel(op, basic), spread, to + i * info.extent, here);
+    combine(op, info, spread, to + i * info.extent, here);
   }
 }
 
@@ -223,26 +241,29 @@ void accumulate(OpCode op, BasicType basic, const Buffer& origin, const Buffer& 
   const bool reads_origin = op != OpCode::no_op;
   if (!reads_origin && !result) return;
   const BasicInfo& info = basic_info(basic);
-  const BasicType elements = info.has_holes() ? basic : 0;
-  const auto dense = [&](const Buffer& b) { return detail::PieceSide::is_dense(b, elements); };
-  if (dense(target) && (!reads_origin || dense(origin)) && (!result || dense(*result))) [[likely]] {
-    const auto elements_of = [&](const Buffer& b) {
-      return b.type->size == info.size ? static_cast<uint64_t>(b.count) : b.bytes() / info.size;
-    };
-    uint64_t n = elements_of(target);
-    if (reads_origin) n = std::min(n, elements_of(origin));
-    if (result) n = std::min(n, elements_of(*result));
-    const std::byte* from = reads_origin ? origin.data() : nullptr;
-    std::byte *to = target.data(), *out = result ? result->data() : nullptr;
-    locks.for_each_chunk(reinterpret_cast<std::uintptr_t>(to) + to_owner, n, info.extent, [&](uint64_t first, uint64_t here) {
-      const uint64_t at = first * info.extent;
-      accumulate(op, basic, from ? from + at : nullptr, to + at, static_cast<int64_t>(here), out ? out + at : nullptr);
-    });
-    return;
+  const auto dense = [&](const Buffer& b) {
+    return b.type->builtin || detail::PieceSide::is_dense(b, info.has_holes() ? basic : BasicType{0});
+  };
+  if (!dense(target) || (reads_origin && !dense(origin)) || (result && !dense(*result))) [[unlikely]] {
+    if (!result) return accumulate_scattered<2>(op, basic, {origin, target}, 0, 1, -1, locks, to_owner);
+    if (!reads_origin) return accumulate_scattered<2>(op, basic, {target, *result}, -1, 0, 1, locks, to_owner);
+    return accumulate_scattered<3>(op, basic, {origin, target, *result}, 0, 1, 2, locks, to_owner);
   }
-  if (!result) return accumulate_scattered<2>(op, basic, {origin, target}, 0, 1, -1, locks, to_owner);
-  if (!reads_origin) return accumulate_scattered<2>(op, basic, {target, *result}, -1, 0, 1, locks, to_owner);
-  accumulate_scattered<3>(op, basic, {origin, target, *result}, 0, 1, 2, locks, to_owner);
+  const auto elements_of = [&](const Buffer& b) {
+    return b.type->size == info.size ? static_cast<uint64_t>(b.count) : b.bytes() / info.size;
+  };
+  uint64_t n = elements_of(target);
+  if (reads_origin) n = std::min(n, elements_of(origin));
+  if (result) n = std::min(n, elements_of(*result));
+  const std::byte* from = reads_origin ? origin.data() : nullptr;
+  std::byte *to = target.data(), *out = result ? result->data() : nullptr;
+  locks.for_each_chunk(reinterpret_cast<std::uintptr_t>(to) + to_owner, n, info.extent, [&](uint64_t, uint64_t here) {
+    accumulate(op, basic, from, to, static_cast<int64_t>(here), out);
+    const uint64_t bytes = here * info.extent;
+    to += bytes;
+    if (from) from += bytes;
+    if (out) out += bytes;
+  });
 }
 
 int check_compare_and_swap(const Datatype& type) noexcept {

@@ -123,11 +123,19 @@ inline T combine(T a, T b) noexcept {
   }
 }
 
+// Pairs are read and written member by member: the bytes between and behind them may be somebody else's.
+template <typename T>
+inline T load(const T& from) noexcept {
+  return from;
+}
+template <typename V, typename I>
+inline Pair<V, I> load(const Pair<V, I>& from) noexcept {
+  return {from.value, from.index};
+}
 template <typename T>
 inline void store(T& to, T value) noexcept {
   to = value;
 }
-/// Member by member: the bytes between and behind them may be somebody else's.
 template <typename V, typename I>
 inline void store(Pair<V, I>& to, Pair<V, I> pair) noexcept {
   to.value = pair.value;
@@ -138,7 +146,7 @@ template <OpCode code, typename T>
 void kernel(const void* in, void* inout, MPI_Count count) noexcept {
   const T* __restrict from = static_cast<const T*>(in);
   T* __restrict to = static_cast<T*>(inout);
-  for (MPI_Count i = 0; i < count; ++i) store(to[i], combine<code>(from[i], to[i]));
+  for (MPI_Count i = 0; i < count; ++i) store(to[i], combine<code>(load(from[i]), load(to[i])));
 }
 
 template <OpCode code, typename T>

@@ -13,6 +13,7 @@
 #include "core/datatype_envelope.hpp"
 #include "core/half.hpp"
 #include "core/pieces.hpp"
+#include "counting.hpp"
 #include "sync/thread_sanitizer.hpp"
 #include "sys/error.hpp"
 
@@ -460,6 +461,36 @@ TEST(Accumulate, a_concurrent_load_of_an_aligned_number_sees_the_old_or_the_new_
   watch(std::uint16_t{}, 0x49);
   watch(std::uint32_t{}, 0x51);
   watch(std::uint64_t{}, 0x59);
+}
+
+TEST(Accumulate, of_one_element_takes_one_read_modify_write_and_of_a_run_one_for_each_stripe) {
+  if (!test::can_count()) GTEST_SKIP() << "instructions cannot be counted here";
+  Locks locks;
+  alignas(4096) static double target[1024];
+  double ones[1024] = {1}, before[1024];
+  Datatype* every_64th = nullptr;
+  ASSERT_EQ(make_vector(16, 1, 64, type_of(MPI_DOUBLE), false, every_64th), MPI_SUCCESS);
+  ASSERT_EQ(commit(*every_64th), MPI_SUCCESS);
+  const Buffer origin(ones, 1024, type_of(MPI_DOUBLE)), result(before, 1024, type_of(MPI_DOUBLE));
+  const auto cost = [&](const Buffer& to, const Buffer* out) {
+    return test::count([&] { accumulate(OpCode::sum, 0x14, origin, to, out, locks.all, 0); });
+  };
+  const Buffer one(target, 1, type_of(MPI_DOUBLE)), run(target + 1, 1023, type_of(MPI_DOUBLE)), scattered(target, 1, *every_64th);
+  (void)cost(one, &result);  // resolves symbols
+  for (const Buffer* out : {static_cast<const Buffer*>(nullptr), &result}) {
+    const test::Counts single = cost(one, out);
+    EXPECT_EQ(single.atomics, 1);
+    EXPECT_EQ(single.calls, 0);
+    EXPECT_EQ(single.allocations, 0);
+    EXPECT_LE(single.instructions, 250);
+    for (const Buffer& several : {run, scattered}) {
+      const test::Counts counts = cost(several, out);
+      EXPECT_EQ(counts.atomics, 2);
+      EXPECT_EQ(counts.calls, 0);
+      EXPECT_EQ(counts.allocations, 0);
+    }
+  }
+  release(*every_64th);
 }
 
 TEST(Accumulate, compares_and_swaps_integers_logicals_and_bytes_of_all_sizes) {
