@@ -250,6 +250,20 @@ TEST(Pieces, come_out_of_their_description_as_they_went_in) {
   }
 }
 
+TEST(Pieces, of_a_description_with_a_number_beyond_64_bits_or_without_an_end_are_refused) {
+  for (const unsigned last : {0x02u, 0x81u}) {
+    std::vector<std::byte> text(9, std::byte{0x80});
+    text.push_back(static_cast<std::byte>(last));
+    text.push_back(std::byte{0});
+    text[0] = std::byte{0x90};  // 8 bytes, but for what follows
+    BlocksDecoder decoder(text.data(), text.size(), 1000);
+    Blocks b;
+    EXPECT_FALSE(decoder.next(b));
+    EXPECT_FALSE(decoder.ok());
+    EXPECT_FALSE(decoder.next(b));
+  }
+}
+
 TEST(Pieces, that_a_foreign_description_names_lie_in_the_window_or_are_refused) {
   std::mt19937 random(1);
   int refused = 0, taken = 0;

@@ -51,6 +51,18 @@ void expect_success(pid_t child) {
   EXPECT_EQ(status, 0);
 }
 
+/// Holds threads, of several processes maybe, until all of them are there: on few cores the first would else be done before the last begins.
+class Start {
+ public:
+  void wait(int for_threads) {
+    here_.fetch_add(1, std::memory_order_acq_rel);
+    while (here_.load(std::memory_order_acquire) < for_threads) sched_yield();
+  }
+
+ private:
+  std::atomic<int> here_{0};
+};
+
 double processor_seconds() {
   rusage used;
   getrusage(RUSAGE_SELF, &used);
@@ -101,10 +113,32 @@ TEST(StripeLock, chunks_hold_each_element_once_under_the_lock_of_its_first_byte)
   }
 }
 
+TEST(StripeLock, a_walk_holds_the_lock_of_the_stripe_it_is_in_and_no_other) {
+  auto locks = std::make_unique<StripeLocks>();
+  const auto held = [&](std::uint64_t address) {
+    const bool free = locks->at(address).try_lock();
+    if (free) locks->at(address).unlock();
+    return !free;
+  };
+  {
+    HeldStripe walk(*locks);
+    EXPECT_FALSE(held(4096));
+    walk.move_to(4096);
+    EXPECT_TRUE(held(4096));
+    walk.move_to(8191);
+    EXPECT_TRUE(held(4096));
+    walk.move_to(8192);
+    EXPECT_FALSE(held(4096));
+    EXPECT_TRUE(held(8192));
+  }
+  EXPECT_FALSE(held(8192));
+}
+
 TEST(StripeLock, ten_million_increments_of_threads_and_processes_add_up) {
   struct Memory {
     StripeLocks locks;
     std::uint64_t counter;
+    Start start;
   };
   Shared<Memory> memory;
   constexpr int processes = 2, threads = 4;
@@ -113,6 +147,7 @@ TEST(StripeLock, ten_million_increments_of_threads_and_processes_add_up) {
     std::vector<std::thread> all;
     for (int t = 0; t < threads; ++t)
       all.emplace_back([&] {
+        memory->start.wait(processes * threads);
         for (std::uint64_t i = 0; i < each; ++i) memory->locks.for_each_chunk(42, 1, 8, [&](std::uint64_t, std::uint64_t) { ++memory->counter; });
       });
     for (std::thread& t : all) t.join();
@@ -127,11 +162,12 @@ TEST(StripeLock, ten_million_increments_of_threads_and_processes_add_up) {
 TEST(StripeLock, overlapping_runs_of_one_to_4096_elements_by_eight_threads_add_up) {
   // Elements of 12 bytes, so that some lie across the ends of stripes; 12 does not divide 4096.
   constexpr std::size_t size = 12, length = 20'000;
-  constexpr int threads = 8, rounds = 3000 / scale;
+  constexpr int threads = 8, rounds = 10'000 / scale;
   std::vector<std::uint32_t> memory(length * size / 4 + 1, 0);
   auto locks = std::make_unique<StripeLocks>();
   const auto owner = [&](std::size_t element) { return 0x7000'0000'0004 + element * size; };
   std::vector<std::vector<std::uint32_t>> added(threads, std::vector<std::uint32_t>(length, 0));
+  Start start;
   std::vector<std::thread> all;
   for (int t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
@@ -140,6 +176,7 @@ TEST(StripeLock, overlapping_runs_of_one_to_4096_elements_by_eight_threads_add_u
         for (std::size_t k = 0; k < 3; ++k) ++memory[element * 3 + k];
         ++added[static_cast<std::size_t>(t)][element];
       };
+      start.wait(threads);
       for (int i = 0; i < rounds; ++i) {
         const std::size_t n = std::size_t{1} << random() % 13, at = random() % (length - n);
         if (i % 4) {
