@@ -116,10 +116,12 @@ void bad_buffers(const World& w) {
 void own_blocks(const World& w) {
   if (!library_is_heddle()) return;
   const auto size = static_cast<std::size_t>(w.size);
-  std::vector<int> buffer(2 * size, w.rank), ones(size, 1), displs(size);
+  std::vector<int> buffer(2 * size, w.rank), ones(size, 1), displs(size), shares(size, 2);
+  shares[0] = 1;
   for (int r = 0; r < w.size; ++r) displs[static_cast<std::size_t>(r)] = 2 * (w.size - 1 - r);  // every second, from behind
   int* const all = buffer.data();
   int *const own = all + w.rank, *const displaced = all + displs[static_cast<std::size_t>(w.rank)];
+  int* const share = w.rank ? all + 2 * w.rank - 1 : all;
   const int *n = ones.data(), *d = displs.data();
   const MPI_Comm world = MPI_COMM_WORLD;
   MPI_Request request;
@@ -128,6 +130,9 @@ void own_blocks(const World& w) {
                          MPI_Allgather(all, 1, MPI_INT, all, 1, MPI_INT, world),
                          MPI_Allgatherv(displaced, 1, MPI_INT, all, n, d, MPI_INT, world),
                          MPI_Reduce_scatter_block(all, own, 1, MPI_INT, MPI_SUM, world),
+                         MPI_Reduce_scatter(all, own, n, MPI_INT, MPI_SUM, world),
+                         MPI_Reduce_scatter(all, share, shares.data(), MPI_INT, MPI_SUM, world),
+                         MPI_Ireduce_scatter(all, all, n, MPI_INT, MPI_SUM, world, &request),
                          // roots only can tell: everybody is its own
                          MPI_Gather(own, 1, MPI_INT, all, 1, MPI_INT, w.rank, world),
                          MPI_Gatherv(displaced, 1, MPI_INT, all, n, d, MPI_INT, w.rank, world),
