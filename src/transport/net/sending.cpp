@@ -126,8 +126,7 @@ std::byte* Engine::append(Held& held, Connection& connection, const RecordHead& 
   frame.bytes += static_cast<std::uint32_t>(room);
   if (is_counted(head.kind)) {
     connection.sent += room;
-    connection.said_closing = connection.heard_farewell = false;
-    if (!capabilities().tells_departures) connection.peer_closing = false;  // it may be in another session by now
+    connection.peer_closing = connection.said_closing = connection.heard_farewell = false;  // it may be in another session by now
   }
   if (payload % 8) std::memset(at + room - 8, 0, 8);  // the padding, or what was there before would leave the process
   return record->payload;

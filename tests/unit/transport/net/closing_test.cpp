@@ -165,6 +165,33 @@ TEST_P(NetClosing, a_session_that_follows_the_last_one_talks_to_the_same_peers_a
   EXPECT_EQ(tags_from(1, 0), up_to(30));
 }
 
+TEST_P(NetClosing, what_is_sent_to_a_peer_that_closed_in_an_earlier_session_is_waited_for_and_asked_about) {
+  send(0, 1, 0);
+  send(1, 0, 0);
+  for (const ProcessIndex who : {0U, 1U}) begin(who);
+  for (int round = 0; round < 100 && !(has_closed(0) & has_closed(1)); ++round) settle();
+  for (const ProcessIndex who : {0U, 1U}) {
+    stations[who]->common.finishing = false;
+    for (auto& engine : stations[who]->engines) engine->end_closing();
+  }
+  // The next session: the peer's last word was for the one before.
+  Station& s = *stations[0];
+  send(0, 1, 1);
+  s.poll();
+  const std::size_t before = s.context().sends;
+  for (int i = 0; i < 3; ++i) s.engine().tick(s.held());
+  EXPECT_GT(s.context().sends, before) << "a peer that answers nothing is not noticed";
+  begin(0);
+  for (int i = 0; i < 10; ++i) {
+    s.poll();
+    EXPECT_FALSE(has_closed(0)) << "its message may be lost with it";
+  }
+  settle();
+  EXPECT_EQ(tags_from(1, 0), up_to(2));
+  for (int round = 0; round < 100 && !has_closed(0); ++round) settle();
+  EXPECT_TRUE(has_closed(0));
+}
+
 using NetClosingDeathTest = NetClosing;
 INSTANTIATE_TEST_SUITE_P(, NetClosingDeathTest, testing::Values(true), departures);
 
