@@ -56,7 +56,8 @@ class Nap {
   long length_ = first;
 };
 
-/// The networks of a process as a place to sleep at. Thread-safe once it is open.
+/// The networks of a process as a place to sleep at. Thread-safe once it is open. There is no destructor: threads
+/// may sleep here while the process exits, and handlers that finalize may come after the library's own.
 class NetworkSleep {
  public:
   enum class Ended : std::uint8_t {
@@ -68,7 +69,6 @@ class NetworkSleep {
   NetworkSleep() noexcept = default;
   NetworkSleep(const NetworkSleep&) = delete;
   NetworkSleep& operator=(const NetworkSleep&) = delete;
-  ~NetworkSleep() { close(); }
 
   /// Makes the sentinel's bell. False: `problem` is for the user. \param doorbell of this process, valid until `close`. \pre nobody sleeps
   [[nodiscard]] bool open(shm::Doorbell& doorbell, std::string& problem);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 
 #include "sync/futex.hpp"
 
@@ -29,6 +30,7 @@ class NetworkSleepTest : public testing::Test {
     ASSERT_GE(bell_, 0) << problem;
   }
   void TearDown() override {
+    network_.close();
     for (const int fd : {pipe_[0], pipe_[1], bell_}) close(fd);
   }
   [[nodiscard]] NetworkSources sources() const {
@@ -55,6 +57,9 @@ class NetworkSleepTest : public testing::Test {
 };
 
 using Ended = NetworkSleep::Ended;
+
+// Threads may still sleep, and handlers finalize, when the destructors of global objects have run.
+static_assert(std::is_trivially_destructible_v<NetworkSleep> && std::is_trivially_destructible_v<Sleepers>);
 
 TEST_F(NetworkSleepTest, TheNetworkWakesASleeper) {
   const auto sentinel = sleepers_.announce(9, false), mine = sleepers_.announce(2, false);

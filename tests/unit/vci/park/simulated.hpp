@@ -18,6 +18,8 @@ static_assert(Clock<SimulatedClock>);
 
 /// One process with one waiting thread; a test sets what it observes and reads what the waiter did.
 struct State {
+  ~State() { network.close(); }
+
   shm::Doorbell doorbell{};
   Sleepers sleepers;
   Crowding crowding;
