@@ -4,6 +4,7 @@
 #include "core/status.hpp"
 #include "proto/p2p.hpp"
 #include "proto/protocol_state.hpp"
+#include "vci/has_work.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle::proto {
