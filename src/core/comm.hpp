@@ -20,7 +20,7 @@ namespace heddle {
 struct Info;
 struct Topology;  // cartesian, graph, dist_graph: core/topology.hpp
 
-/// The 64-bit name of a message space: the leader's globally unique process number (high 32 bits, below 2^30), the leader's
+/// The 64-bit name of a message space: the leader's rank in its job plus one (high 32 bits, below 2^29), the leader's
 /// counter (31 bits), and in the lowest bit 0 for user messages, 1 for the collectives' own. Never reused. Bit 63 marks the
 /// space in which communicators are made out of this one (comm/create.cpp), bit 62 the communicator of each side of an
 /// intercommunicator. \see §7

@@ -128,6 +128,7 @@ void Engine::arrived(Held& held, const wire::Event& event) noexcept {
 /// After too much was kept here unasked: all peers may send again.
 void Engine::give_withheld_credit(Held& held) noexcept {
   withheld_ = false;
+  // No connection is made meanwhile: whoever sent something said `hello` first, so its address need not be asked for.
   for (auto& entry : connections_)
     if (entry.second->received != entry.second->told) tell(held, *entry.second, Control::credit);
 }
