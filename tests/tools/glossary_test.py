@@ -13,12 +13,12 @@ import include_graph as graph  # noqa: E402
 # Words of type names that need no entry: MPI's and C++'s own, then plain English in its plain meaning. A word that stands for one particular
 # thing of ours belongs into the glossary instead.
 STANDARD = set("""
-    abort accept ack action assertion array atomic attribute backend barrier bits bytes bootstrap cache cancel capabilities clock code collective
-    comm communicator completion context copy count cpu cq cts data datatype eager entry epoch errhandler error event exposure factory fence for fortran function
-    futex get group handle header heap host id info inline iov job keyval kvs lock mpi mr mutex nic node op operation ops page pack partitioned
-    payload persistent pmi pmi2 pmix pool probe processor producer consumer progress protocol put qp queue rank read receive recv rendezvous request
-    reservation rma rts runtime send session shm signals slab socket spin status stream sync tag thread target threadcomm topology traits type unpack
-    waiter wait win window write yield
+    abort accept ack action assertion array atomic attribute backend barrier bits blocking bytes bootstrap cache cancel capabilities clock code
+    collective comm communicator completion context copy count cpu cq cts data datatype eager entry epoch errhandler error event exposure factory
+    fence for fortran function futex get group handle header heap host id info inline iov job keyval kvs lock mpi mr mutex nic node nonblocking op
+    operation ops page pack partitioned payload persistent pmi pmi2 pmix pool probe processor producer consumer progress protocol put qp queue rank
+    read receive recv rendezvous request reservation rma rts runtime send session shm signals slab socket spin status stream sync tag thread target
+    threadcomm topology traits type unpack waiter wait win window write yield
 """.split())
 PLAIN = set("""
     absence announcement arrival attached awaited back base basic batch block boolean buffer builder check checked choice chunk clear combination common
