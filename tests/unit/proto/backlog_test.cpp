@@ -62,14 +62,15 @@ TEST_F(ProtoBacklog, a_message_that_would_fit_goes_behind_those_that_wait) {
 
 TEST_F(ProtoBacklog, replies_go_behind_messages_that_wait_for_the_same_ring) {
   const int n = c().fill(1, 9);
-  Request* send = a().send(Data::numbered(0, 0), 1, 1);
-  const Data in(0);
+  const Data large = Data::numbered(8'000, 1), in(0);
+  Request* send = a().send(large, 1, 1);
+  take_filling(b(), 3);  // room for the reply, not for the message
   Request* receive = a().receive(in, 1);
   b().push(0, PointToPoint::eager_sync, AckTo{4711, {1, 1}}, {Side::context, 1, 5});
   a().step();
   EXPECT_EQ(finish(receive).tag, 5);
   EXPECT_EQ(a().vci().backlogged.load(), 2u);
-  take_filling(b(), n);
+  take_filling(b(), n - 3);
   a().step();
   EXPECT_EQ(b().take()->head.kind, PointToPoint::eager);
   const auto ack = b().take();

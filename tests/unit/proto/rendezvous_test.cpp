@@ -258,7 +258,9 @@ TEST_F(ProtoTransfers, what_the_sender_has_written_is_announced_when_the_ring_ha
   to.expect(whole, 1);  // all of it is there, and nobody knows
   EXPECT_FALSE(send->is_done());
   EXPECT_FALSE(receive->is_done());
-  EXPECT_EQ(static_cast<Sending*>(transfer_of(*send))->unannounced, whole);
+  const auto& sending = *static_cast<Sending*>(transfer_of(*send));
+  EXPECT_EQ(sending.unannounced, whole);
+  EXPECT_EQ(sending.claims.copy->claimed.load() & shm::SharedCopy::bytes_mask, whole) << "it goes on claiming, into the stamp";
   run({send, receive});
   finish(send);
   finish(receive);

@@ -71,7 +71,9 @@ class Data {
     for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(seed) * 31 + 1);
     return bytes;
   }
-  [[nodiscard]] Buffer buffer() const { return gaps_ ? Buffer(base_, static_cast<MPI_Count>(n_ / 3), gap_type()) : Buffer(base_, static_cast<MPI_Count>(n_), byte_type()); }
+  [[nodiscard]] Buffer buffer() const {
+    return gaps_ ? Buffer(base_, static_cast<MPI_Count>(n_ / 3), gap_type()) : Buffer(base_, static_cast<MPI_Count>(n_), byte_type());
+  }
   /// That the first `n` bytes are those of the pattern, and that nothing was written elsewhere.
   void expect(std::size_t n, int seed) const {
     std::vector<std::byte> bytes(n_);
@@ -138,7 +140,8 @@ class Side {
   [[nodiscard]] Vci& vci() const { return vci_of_lane(lane_at(number_)); }
   [[nodiscard]] State& state() const { return state_of(vci()); }
   [[nodiscard]] Comm& comm() const { return *comm_; }
-  [[nodiscard]] bool held() const { return shm::find(process_)->port(lane_at(number_)) && port_of(*shm::find(process_), lane_at(number_)).ring.held(); }
+  /// Whether it asks senders to hold back.
+  [[nodiscard]] bool held() const { return port_of(*shm::find(process_), lane_at(number_)).ring.held(); }
 
   Request* send(const Data& data, unsigned to, int tag = 0, SendMode mode = SendMode::standard) {
     turn();

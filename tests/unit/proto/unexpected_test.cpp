@@ -1,4 +1,5 @@
 // Messages that nobody asked for: what is kept of them, and when senders are asked to hold theirs back.
+#include "proto/message.hpp"
 #include "simulation.hpp"
 
 namespace heddle::proto {
@@ -92,6 +93,27 @@ TEST_F(ProtoUnexpected, messages_to_oneself_above_the_limit_wait_for_their_recei
     finish(sends[static_cast<std::size_t>(i)]);
   }
   limits.unexpected = 64 << 10;
+}
+
+TEST_F(ProtoUnexpected, a_probe_is_told_the_size_of_a_message_that_is_kept_or_announced) {
+  const Data small = Data::numbered(700, 1), large = Data::numbered(70'000, 2);
+  Request* sends[] = {a().send(small, 1, 1, SendMode::synchronous), a().send(large, 1, 2)};
+  b().step();
+  b().turn();
+  Envelope envelope{};
+  ASSERT_TRUE(find_message(0, 1, b().comm(), envelope));
+  EXPECT_EQ(envelope.bytes, 700);
+  ASSERT_TRUE(find_message(MPI_ANY_SOURCE, 2, b().comm(), envelope));
+  EXPECT_EQ(envelope.bytes, 70'000);
+  EXPECT_EQ(envelope.source, 0);
+  EXPECT_FALSE(find_message(0, 3, b().comm(), envelope));
+  for (int i = 0; i < 2; ++i) {
+    const Data to(70'000);
+    Request* receive = b().receive(to, 0, i + 1);
+    run({sends[i], receive});
+    finish(receive);
+    finish(sends[i]);
+  }
 }
 
 TEST_F(ProtoUnexpected, a_kept_message_that_is_too_long_fails_its_receive) {
