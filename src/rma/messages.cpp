@@ -317,15 +317,20 @@ struct ItemWriter {
 /// How much data goes into one record, so that a description has room as well.
 std::int64_t share(std::size_t room) noexcept { return static_cast<std::int64_t>(room - sizeof(Head) - sizeof(Read) - sizeof(Item)) * 3 / 4 & ~std::int64_t{63}; }
 
+/// Copies elements with holes, which are not touched: they may be somebody else's, or beyond the memory's end.
+void copy_elements(BasicType elements, const std::byte* from, std::byte* to, std::int64_t bytes) noexcept {
+  heddle::accumulate(OpCode::replace, elements, from, to, bytes / basic_info(elements).extent, nullptr);
+}
+
 void copy_out(const Buffer& from, BasicType elements, std::int64_t position, std::int64_t bytes, std::byte* to) noexcept {
   if (!elements) return from.pack(static_cast<std::uint64_t>(position), to, static_cast<std::size_t>(bytes));
   Pieces<1> pieces({from}, elements, position);
-  for (Piece<1> piece; bytes > 0 && pieces.next_block(piece, bytes); bytes -= piece.bytes, to += piece.bytes) std::memcpy(to, piece.pointer(0), static_cast<std::size_t>(piece.bytes));
+  for (Piece<1> piece; bytes > 0 && pieces.next_block(piece, bytes); bytes -= piece.bytes, to += piece.bytes) copy_elements(elements, piece.pointer(0), to, piece.bytes);
 }
 void copy_in(const Buffer& into, BasicType elements, std::int64_t position, std::int64_t bytes, const std::byte* from) noexcept {
   if (!elements) return into.unpack(static_cast<std::uint64_t>(position), from, static_cast<std::size_t>(bytes));
   Pieces<1> pieces({into}, elements, position);
-  for (Piece<1> piece; bytes > 0 && pieces.next_block(piece, bytes); bytes -= piece.bytes, from += piece.bytes) std::memcpy(piece.pointer(0), from, static_cast<std::size_t>(piece.bytes));
+  for (Piece<1> piece; bytes > 0 && pieces.next_block(piece, bytes); bytes -= piece.bytes, from += piece.bytes) copy_elements(elements, from, piece.pointer(0), piece.bytes);
 }
 
 /// The basic type by whose elements the data are counted, 0 where that is by bytes.
@@ -444,12 +449,15 @@ bool is_attached(const Window& window, std::uint64_t at, std::uint64_t bytes) no
 template <typename Use>
 void for_described(Window& window, const Head& head, const std::byte* description, std::size_t bytes, BasicType elements, Use&& use) noexcept {
   const bool dynamic = window.flavor == MPI_WIN_FLAVOR_DYNAMIC;
+  const std::int64_t padding = elements ? basic_info(elements).extent - basic_info(elements).second_offset - basic_info(basic_info(elements).second).size : 0;
+  std::size_t total = 0;
   BlocksDecoder decoder(description, bytes, dynamic ? INT64_MAX : window.bytes, elements);
   auto* const base = dynamic ? nullptr : static_cast<std::byte*>(window.base);
   for (Blocks blocks; decoder.next(blocks);) {
     for (std::int64_t i = 0; i < blocks.count; ++i) {
       const auto at = static_cast<std::uint64_t>(blocks.offset + i * blocks.stride);
-      if (dynamic && !is_attached(window, at, static_cast<std::uint64_t>(blocks.bytes)))
+      if ((total += static_cast<std::size_t>(blocks.bytes)) > most_payload) refuse("a description", head);
+      if (dynamic && !is_attached(window, at, static_cast<std::uint64_t>(blocks.bytes - padding)))
         sys::fatal("rank %u accessed [%p, +%lld) of a dynamic window, which is not attached: attach memory (MPI_Win_attach) before its address is given to others",
                    head.process.rank, reinterpret_cast<void*>(at), static_cast<long long>(blocks.bytes));
       use(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) + at), static_cast<std::size_t>(blocks.bytes));
@@ -474,6 +482,8 @@ void apply_item(Window& window, const Head& head, const std::byte*& at, const st
   const std::byte* data = at + padded(item.described);
   if (padded(item.described) + padded(item.bytes) > static_cast<std::size_t>(end - at)) refuse("data", head);
   at = data + padded(item.bytes);
+  const bool is_basic = item.op == OpCode::user || basic_info(item.basic).name;
+  if (!is_basic || (item.op > OpCode::user && item.op < OpCode::replace && !find_kernel(item.op, item.basic)) || item.op > OpCode::no_op) refuse("an operation", head);
   std::size_t left = item.bytes;
   const bool no_data = item.op == OpCode::no_op;
   for_described(window, head, description, item.described, elements_of(item.basic), [&](std::byte* to, std::size_t bytes) {
@@ -528,7 +538,6 @@ void handle_read(Held& held, Record& record) noexcept {
   const std::size_t described = record.bytes - sizeof head - sizeof read;
   std::size_t total = 0;
   for_described(window, head, description, described, 0, [&](std::byte*, std::size_t bytes) { total += bytes; });
-  if (total > most_payload) refuse("a read", head);
   answer_with_data(held, record, head, read, total, [&](std::byte* to) {
     for_described(window, head, description, described, 0, [&](const std::byte* from, std::size_t bytes) {
       std::memcpy(to, from, bytes);
@@ -548,7 +557,6 @@ void handle_fetch(Held& held, Record& record) noexcept {
   std::size_t total = 0;
   if (item.described > static_cast<std::size_t>(end - looked)) refuse("a description", head);
   for_described(window, head, looked, item.described, elements_of(item.basic), [&](std::byte*, std::size_t bytes) { total += bytes; });
-  if (total > most_payload) refuse("a read", head);
   // `push` calls it once, whether or not there is room for the answer.
   answer_with_data(held, record, head, read, total, [&](std::byte* to) { apply_item(window, head, at, end, to, total); });
 }
@@ -558,6 +566,7 @@ void handle_compare_and_swap(Held& held, Record& record) noexcept {
   Window& window = window_of(head);
   const auto what = body_of<CompareAndSwap>(record);
   const std::size_t bytes = basic_info(what.basic).size;
+  if (!bytes || check_compare_and_swap(builtin_datatypes[what.basic])) refuse("an operation", head);
   const bool dynamic = window.flavor == MPI_WIN_FLAVOR_DYNAMIC;
   const auto size = static_cast<std::uint64_t>(window.bytes);
   if (dynamic ? !is_attached(window, what.at, bytes) : bytes > size || what.at > size - bytes) refuse("a place", head);
