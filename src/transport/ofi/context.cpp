@@ -116,12 +116,14 @@ void Context::learn_capabilities() noexcept {
   inject_ = info_->tx_attr->inject_size;
   const bool reaches = (info_->caps & FI_RMA) && info_->domain_attr->mr_key_size <= sizeof(std::uint64_t);
   capabilities_.reads = capabilities_.writes = reaches;
-  capabilities_.writes_with_data = reaches && info_->domain_attr->cq_data_size >= sizeof(wire::Event::immediate);
   capabilities_.sends_parts = !capabilities_.registers_local && info_->tx_attr->iov_limit >= 3;
   capabilities_.largest_read = capabilities_.largest_write = info_->ep_attr->max_msg_size;
   // Where an adapter serves the target. Elsewhere the provider does, when somebody there makes progress.
   const char* const provider = info_->fabric_attr->prov_name;
-  capabilities_.passive_target = reaches && (!std::strncmp(provider, "verbs", 5) || !std::strcmp(provider, "cxi"));
+  const bool verbs = !std::strncmp(provider, "verbs", 5);
+  capabilities_.passive_target = reaches && (verbs || !std::strcmp(provider, "cxi"));
+  // Over verbs ofi_rxm (libfabric 1.17) reports an empty message instead of the data.
+  capabilities_.writes_with_data = reaches && !verbs && info_->domain_attr->cq_data_size >= sizeof(wire::Event::immediate);
   if (!reaches || !(info_->caps & FI_ATOMIC)) return;
   for (std::size_t what = 0; what < wire::atomic_count; ++what)
     for (std::size_t type = 0; type < wire::atomic_type_count; ++type)
@@ -315,7 +317,8 @@ int Context::poll(wire::Event* events, int n) noexcept {
   for (int i = 0; i < got; ++i) {
     const fi_cq_data_entry& entry = entries[i];
     auto* operation = static_cast<wire::Operation*>(entry.op_context);
-    if (entry.flags & FI_REMOTE_CQ_DATA && !(operation && operation->done)) {  // a peer's write; messages carry none
+    // A peer's write; messages carry no data. Providers set either flag, some of them also where the writer completes.
+    if (entry.flags & (FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE) && !(operation && operation->done)) {
       events[found++] = {nullptr, 0, nullptr, 0, static_cast<std::uint32_t>(entry.data)};
       continue;
     }

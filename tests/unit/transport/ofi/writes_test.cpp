@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -84,6 +85,7 @@ class OfiWrites : public testing::TestWithParam<const char*> {
       if (library->getinfo(FI_VERSION(1, 15), device ? nullptr : "127.0.0.1", nullptr, device ? 0 : FI_SOURCE, hints, &list)) list = nullptr;
     }
     library->freeinfo(hints);
+    if (!list && is_verbs() && std::getenv("HEDDLE_TEST_VERBS")) FAIL() << "the device is not found";
     if (!list) GTEST_SKIP() << "no " << GetParam();
     updating = with_atomics(*library, *list);
     ASSERT_TRUE(open_fabric(updating ? updating : list, problem)) << problem;
@@ -166,7 +168,8 @@ TEST_P(OfiWrites, a_write_is_in_place_when_it_is_complete_and_nowhere_else) {
 TEST_P(OfiWrites, what_a_write_announces_is_heard_when_its_bytes_are_in_place) {
   Side a, b;
   ASSERT_TRUE(a.opened && b.opened);
-  ASSERT_TRUE(a.context.capabilities().writes_with_data);
+  ASSERT_EQ(a.context.capabilities().writes_with_data, !is_verbs());
+  if (is_verbs()) GTEST_SKIP() << "ofi_rxm takes such a write for an empty message";
   std::vector<std::byte> memory(100'000);
   wire::Registration region;
   ASSERT_TRUE(b.context.register_memory(memory.data(), memory.size(), wire::Use::written_by_peers, region));
@@ -178,7 +181,7 @@ TEST_P(OfiWrites, what_a_write_announces_is_heard_when_its_bytes_are_in_place) {
     return post(a, b, [&] { return a.context.write_with_data(to, source.data(), n, descriptor, region.base + offset, region.key, immediate, &one); });
   };
   ASSERT_EQ(write(source.size(), 0, 0xfedcba98, done[0]), 0);
-  while (b.announced.empty()) a.look(), b.look();
+  ASSERT_TRUE(until(a, b, [&] { return !b.announced.empty(); }));
   EXPECT_TRUE(std::equal(source.begin(), source.end(), memory.begin()));
   ASSERT_EQ(write(8, 60'000, 7, done[1]), 0);
   ASSERT_TRUE(until(a, b, [&] { return b.announced.size() == 2 && done[0].times && done[1].times; }));

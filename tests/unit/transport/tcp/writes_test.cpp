@@ -252,6 +252,25 @@ TEST_F(TcpContext, what_takes_a_second_connection_counts_when_all_before_it_has_
   EXPECT_TRUE(region.is_right());
 }
 
+TEST_F(TcpContext, a_number_that_two_connections_bring_ends_the_one_that_is_late) {
+  Side a;
+  Exposed region(a, 1000);
+  RawWriter peer(a);
+  const int first = peer.connect(), second = peer.connect();
+  const auto bytes = pattern(64, 1);
+  peer.write(first, 1, region.registration.key, 0, std::vector<std::byte>(bytes.begin(), bytes.begin() + 16), bytes.size());
+  peer.write(second, 1, region.registration.key, 100, bytes);
+  EXPECT_EQ(::send(first, bytes.data() + 16, 47, MSG_NOSIGNAL), 47);
+  for (int i = 0; i < 100; ++i) a.look();
+  EXPECT_EQ(::send(first, bytes.data() + 63, 1, MSG_NOSIGNAL), 1) << "all but a byte has come";
+  ssize_t more = 0;
+  for (int i = 0; i < 10 && more >= 0; ++i) {  // less than a head
+    for (int k = 0; k < 100; ++k) a.look();
+    more = ::send(first, bytes.data(), 1, MSG_NOSIGNAL);
+  }
+  EXPECT_LT(more, 0);
+}
+
 TEST_F(TcpContext, nothing_is_written_outside_of_what_is_exposed_and_whoever_tries_is_thrown_out) {
   struct Attempt {
     const char* what;
