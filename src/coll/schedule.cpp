@@ -67,7 +67,10 @@ bool Schedule::append(const Step& step) noexcept {
   added.owner = this;
   if (step.type) retain(*step.type);
   if (step.to_type) retain(*step.to_type);
-  if (step.op) retain(*const_cast<Op*>(step.op));
+  if (step.op) {
+    retain(*const_cast<Op*>(step.op));
+    calls_program_ = calls_program_ || step.op->code == OpCode::user;
+  }
   return true;
 }
 
@@ -101,6 +104,7 @@ void Schedule::watch(Step& step, Request* request, VciGuard& guard) noexcept {
     check(step, *request);
     free_request(request, guard);
   } else {
+    step.calls_program = calls_program_;
     request->then(step);  // cannot have completed in between: this thread holds the VCI
     ++outstanding_;
   }

@@ -119,6 +119,7 @@ class Schedule {
   int error_ = MPI_SUCCESS;
   bool advancing_ = false;
   bool persistent_ = false;
+  bool calls_program_ = false;  // some step applies a function of the program
   Finish finish_;
   Arena arena_;
 };

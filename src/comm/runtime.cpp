@@ -22,6 +22,7 @@
 #include "sys/params.hpp"
 #include "transport/process.hpp"
 #include "transport/shm/node.hpp"
+#include "vci/server.hpp"
 #include "vci/wait.hpp"
 
 namespace heddle {
@@ -145,6 +146,7 @@ int start_locked() noexcept {
 
 int stop_locked() noexcept {
   using sys::bootstrap::Leaving;  // without a world, one session often follows another; after it, hardly ever
+  end_server();  // from here on this thread looks after everything
   const Leaving leaving = world_phase() == Phase::before_init ? Leaving::for_now : Leaving::for_good;
   proto::finish_sending(leaving == Leaving::for_good);
   std::string text;
@@ -160,6 +162,7 @@ int start_runtime(int required) noexcept {
     runtime.threads.store(false, std::memory_order_relaxed);
     provide(required);
     if (const int code = start_locked()) return code;
+    start_server_if_wanted();
   } else if (required > runtime.thread_level.load(std::memory_order_relaxed)) {
     // Below MULTIPLE no other thread of the program is inside the library now, or it would be wrong already.
     provide(required);

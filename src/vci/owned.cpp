@@ -56,12 +56,12 @@ class Guest : public Submission {
 void execute(VciGuard& guard, Submission* first) noexcept {
   Vci& vci = guard.vci();
   vci.serving = true;  // for steps that make progress: they do not serve
-  const bool stepping = vci.stepping;
+  const VciUse use = vci.use.load(std::memory_order_relaxed);
   while (Submission* const submission = first) {
     first = submission->next;  // running may end its life
     vci.moving.fetch_sub(1, std::memory_order_relaxed);
     submission->run(*submission, guard);
-    vci.stepping = stepping;
+    vci.use.store(use, std::memory_order_relaxed);
   }
   vci.serving = false;
 }

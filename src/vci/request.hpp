@@ -23,6 +23,7 @@ struct Request;
 /// never from inside the call that completed it (so it may start further operations).
 struct Continuation {
   void (*run)(Continuation& self, Request& completed, VciGuard& guard) = nullptr;
+  bool calls_program = false;  ///< it may call functions of the program, which belong to its own threads
 };
 
 /// Operations whose completion is not a matter of one message: how Wait, Start, Cancel and Free treat them.

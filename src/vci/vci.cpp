@@ -20,13 +20,14 @@ namespace detail {
 std::atomic<Vci*> lane_table[lanes] = {};
 std::atomic<Vci*> pool_table[lanes] = {};
 std::atomic<unsigned> pool_used{0};
+alignas(sync::cache_line) std::atomic<bool> round_made{false};
 }  // namespace detail
 
 namespace {
 
 HEDDLE_PARAM_INT(vcis, "HEDDLE_VCIS", 0, 0, 64, "VCIs of each process (1 to 64); 0: as many as it has cores to run on");
 
-using detail::pool_table, detail::pool_used;
+using detail::pool_table, detail::pool_used, detail::round_made;
 
 constexpr int records_per_step = 64;  ///< bounds one step, so that a flood cannot keep others waiting
 
@@ -79,6 +80,7 @@ Vci& detail::open_lane(Lane lane) noexcept {
     if (!vci) sys::fatal("no memory for VCI %u", index);
     pool_table[index].store(vci, std::memory_order_release);
     if (pool_used.load(std::memory_order_relaxed) <= index) pool_used.store(index + 1, std::memory_order_release);
+    leave_work(*vci);  // what has come already rang when nobody could serve it
   }
   lane_table[number(lane)].store(vci, std::memory_order_release);
   return *vci;
@@ -117,9 +119,13 @@ void queue_continuation(VciGuard& guard, Request& request) noexcept {
   leave_work(vci);
 }
 
-bool progress(VciGuard& guard, const Request* awaited) noexcept {
+namespace {
+
+/// One step, whose continuations `run_ready` runs: true if there was any. Inlined into each of its two kinds, so that neither pays for the other.
+template <typename RunReady>
+[[gnu::always_inline]] inline bool step(VciGuard& guard, const Request* awaited, RunReady&& run_ready) noexcept {
   Vci& vci = guard.vci();
-  vci.stepping = true;
+  vci.use.store(VciUse::in_use, std::memory_order_relaxed);
   bool worked = take_records(guard, records_per_step, awaited);
   net::Engine* const network = vci.net.load(std::memory_order_acquire);  // pairs with open_network, which need not hold the VCI
   if (network) worked |= network->poll(guard, worked);
@@ -137,16 +143,53 @@ bool progress(VciGuard& guard, const Request* awaited) noexcept {
       worked = true;
     }
   }
-  while (Request* request = vci.ready_head) {
-    vci.ready_head = request->next;
-    if (!vci.ready_head) vci.ready_tail = nullptr;
-    vci.moving.fetch_sub(1, std::memory_order_relaxed);
-    request->continuation->run(*request->continuation, *request, guard);
-    worked = true;
-  }
+  worked |= run_ready();
   if (network) worked |= network->flush(guard);
-  vci.stepping = false;
+  vci.use.store(VciUse::used, std::memory_order_relaxed);
   return worked;
+}
+
+void run_continuation(VciGuard& guard, Request& request) noexcept {
+  guard.vci().moving.fetch_sub(1, std::memory_order_relaxed);
+  request.continuation->run(*request.continuation, request, guard);
+}
+
+}  // namespace
+
+bool progress(VciGuard& guard, const Request* awaited) noexcept {
+  Vci& vci = guard.vci();
+  return step(guard, awaited, [&]() __attribute__((always_inline)) {
+    bool worked = false;
+    while (Request* request = vci.ready_head) {
+      vci.ready_head = request->next;
+      if (!vci.ready_head) vci.ready_tail = nullptr;
+      run_continuation(guard, *request);
+      worked = true;
+    }
+    return worked;
+  });
+}
+
+bool progress_beside_program(VciGuard& guard, std::uint32_t& left) noexcept {
+  Vci& vci = guard.vci();
+  return step(guard, nullptr, [&] {
+    // What runs may complete more, which goes to the end.
+    bool worked = false;
+    left = 0;
+    Request* before = nullptr;  // the last of those left, in their order
+    while (Request* request = before ? before->next : vci.ready_head) {
+      if (request->continuation->calls_program) {
+        before = request;
+        ++left;
+        continue;
+      }
+      (before ? before->next : vci.ready_head) = request->next;
+      if (!request->next) vci.ready_tail = before;
+      run_continuation(guard, *request);
+      worked = true;
+    }
+    return worked;
+  });
 }
 
 bool has_backlog() noexcept {
@@ -170,6 +213,7 @@ bool poll(Vci& vci) noexcept {
 }
 
 bool progress_all() noexcept {
+  if (!round_made.load(std::memory_order_relaxed)) [[unlikely]] round_made.store(true, std::memory_order_relaxed);
   const unsigned used = pool_used.load(std::memory_order_acquire);
   const unsigned start = used > 1 ? next_round++ : 0;
   bool worked = false;

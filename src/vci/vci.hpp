@@ -31,6 +31,13 @@ enum class VciMode : std::uint8_t {
               ///< One thread may own it (vci/owned.hpp): that one keeps the lock and lets others in
 };
 
+/// Whether somebody makes steps in a VCI.
+enum class VciUse : std::uint8_t {
+  unused,  ///< not since the server looked last
+  in_use,  ///< somebody is in `progress`
+  used,    ///< somebody was
+};
+
 /// One VCI. Everything is touched only by who holds the VCI (a VciGuard), but what says otherwise.
 class Vci {
  public:
@@ -62,7 +69,8 @@ class Vci {
   bool holding = false;                ///< senders were asked to keep payloads
   std::uint32_t busy_steps = 0;        ///< steps of waiters that found work; see poll_fairly
   int network_bell = -1;               ///< the socket of the thread that sleeps for this VCI (transport/shm/doorbell.hpp)
-  bool stepping = false;               ///< inside `progress`; see leave_work
+  /// Written by whoever makes a step, and by the server. Relaxed: a hint. See leave_work, and vci/server.hpp
+  std::atomic<VciUse> use{VciUse::unused};
   bool serving = false;                ///< the owner's submissions, in its progress
 };
 
@@ -146,6 +154,10 @@ class HandOver {
 ///        into the store of unexpected messages
 bool progress(VciGuard& guard, const Request* awaited = nullptr) noexcept;
 
+/// The same for the server, which leaves continuations that may call the program's functions to the program's threads. True if there was any
+/// other work. \param left how many it has left
+bool progress_beside_program(VciGuard& guard, std::uint32_t& left) noexcept;
+
 /// Makes progress on `vci` if a look without the lock says that there is something to do and nobody else does it.
 bool poll(Vci& vci) noexcept;
 /// One step on every VCI in use, with try-locks, beginning after the one where the last such round began. True if there was any work.
@@ -174,6 +186,8 @@ namespace detail {
 [[gnu::visibility("hidden")]] extern std::atomic<Vci*> lane_table[lanes];
 [[gnu::visibility("hidden")]] extern std::atomic<Vci*> pool_table[lanes];  ///< by VCI index; null: not used yet
 [[gnu::visibility("hidden")]] extern std::atomic<unsigned> pool_used;   ///< VCIs below this index may exist
+/// Whether a thread of the program has made a step on every VCI since the server looked last. Relaxed: a hint.
+[[gnu::visibility("hidden")]] extern std::atomic<bool> round_made;
 Vci& open_lane(Lane lane) noexcept;
 }  // namespace detail
 

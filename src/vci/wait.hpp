@@ -84,10 +84,11 @@ inline void wake_sleepers(const Vci& vci) noexcept {
 inline void wake_all_sleepers() noexcept { park::sleepers.wake_all(); }
 
 /// After leaving work in a VCI, which is held, for later steps: a record that a full ring refused, a large message to move, a continuation.
-/// A thread that sleeps and looks after the VCI (the sentinel above all) wakes up for it, because the caller may make no further
+/// A thread that sleeps and looks after the VCI (the sentinel above all, or the server) wakes up for it, because the caller may make no further
 /// MPI call for long. Not for what a step itself leaves: whoever caused that step has rung, or is waiting.
 inline void leave_work(const Vci& vci) noexcept {
-  if (park::sleepers.any() && !vci.stepping) [[unlikely]] park::sleepers.call(number(vci.index));
+  if (park::sleepers.any_to_call() && vci.use.load(std::memory_order_relaxed) != VciUse::in_use) [[unlikely]]
+    park::sleepers.call(number(vci.index));
 }
 
 /// From now on several threads of the program may be inside the library together: VCIs are locked, threads wake each other, and

@@ -91,6 +91,9 @@ int main() {
        [&] {
          for (int t = 0; t < 4; ++t) send(0, comms[t]);
        });
+#ifdef HEDDLE_SLEEPS_OUTSIDE
+  idle(w, "sleep", [] { std::this_thread::sleep_for(length); }, [] {});
+#endif
   comms.free();
   return finish();
 }

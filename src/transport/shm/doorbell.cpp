@@ -74,14 +74,26 @@ std::uint64_t at_network(const Doorbell& doorbell) noexcept {
 }
 bool sentinel_there(const Doorbell& doorbell) noexcept { return doorbell.sentinel_at_network.load(std::memory_order_seq_cst); }
 
+/// Wakes the server if it sleeps. Sequential consistency pairs with it as with those at the network.
+void ring_server(Doorbell& doorbell) noexcept {
+  switch (doorbell.server.load(std::memory_order_seq_cst)) {
+    case ServerSleep::no: return;
+    case ServerSleep::at_network: return send_to(doorbell, server_bell);
+    case ServerSleep::on_word:
+      doorbell.server_bell.fetch_add(1, std::memory_order_relaxed);
+      sync::futex_wake(doorbell.server_bell, 1);
+  }
+}
+
 }  // namespace
 
 void ring(Doorbell& doorbell, unsigned vci, int most) noexcept {
   count(doorbell);
   // That thread serves the VCI for the others too, and tells the sentinel of what it leaves behind (Sleepers::leave).
   if (at_network(doorbell) >> vci & 1) return send_to(doorbell, vci);
-  sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), most);
-  if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
+  const long woken = sync::futex_wake_bits(doorbell.bell, doorbell_bits(vci), most);
+  if (sentinel_there(doorbell)) return send_to(doorbell, sentinel_bell);
+  if (woken <= 0) ring_server(doorbell);
 }
 
 void ring_sleepers(Doorbell& doorbell, unsigned vci) noexcept {
@@ -93,7 +105,15 @@ void ring_sleepers(Doorbell& doorbell, unsigned vci) noexcept {
 
 void ring_sentinel(Doorbell& doorbell) noexcept {
   count(doorbell);
-  if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
+  if (sentinel_there(doorbell)) return send_to(doorbell, sentinel_bell);
+  ring_server(doorbell);
+}
+
+void call_server(Doorbell& doorbell) noexcept {
+  count(doorbell);
+  doorbell.server_bell.fetch_add(1, std::memory_order_seq_cst);
+  sync::futex_wake(doorbell.server_bell, 1);
+  if (doorbell.server.load(std::memory_order_seq_cst) == ServerSleep::at_network) send_to(doorbell, server_bell);
 }
 
 void ring_all(Doorbell& doorbell) noexcept {
@@ -102,6 +122,7 @@ void ring_all(Doorbell& doorbell) noexcept {
   for (std::uint64_t mask = at_network(doorbell); mask; mask &= mask - 1)
     send_to(doorbell, static_cast<unsigned>(std::countr_zero(mask)));
   if (sentinel_there(doorbell)) send_to(doorbell, sentinel_bell);
+  ring_server(doorbell);
 }
 
 void ring_any(Doorbell& doorbell) noexcept {

@@ -10,15 +10,17 @@
 namespace heddle::shm {
 
 /// After publishing something for `vci`, so that one thread comes and serves it: wakes the thread that sleeps at the network for that
-/// VCI, if there is one; else the sentinel, and at most `most` of those that listen to the VCI on the futex word. Thread-safe, like all
-/// that ring.
+/// VCI, if there is one; else the sentinel, and at most `most` of those that listen to the VCI on the futex word; if there is nobody, the
+/// server. Thread-safe, like all that ring.
 void ring(Doorbell& doorbell, unsigned vci, int most) noexcept;
 /// After serving something of `vci`: wakes all threads that may have waited for it.
 void ring_sleepers(Doorbell& doorbell, unsigned vci) noexcept;
-/// Wakes every thread; any one thread; the sentinel, if it sleeps at the network.
+/// Wakes every thread; any one thread but the server; the sentinel, if it sleeps at the network, or the server.
 void ring_all(Doorbell& doorbell) noexcept;
 void ring_any(Doorbell& doorbell) noexcept;
 void ring_sentinel(Doorbell& doorbell) noexcept;
+/// Ends the server's sleep, or the next one that it begins with what it knew before.
+void call_server(Doorbell& doorbell) noexcept;
 
 /// Makes the socket that wakes the thread which sleeps for a VCI, or the sentinel (`sentinel_bell`), and publishes its name in `own`.
 /// Call before anybody may sleep there. -1: `problem` is for the user.

@@ -10,6 +10,9 @@
 
 namespace heddle::shm {
 
+/// Where a process's server is (vci/server.hpp).
+enum class ServerSleep : std::uint32_t { no, on_word, at_network };
+
 /// How the owner of a region sleeps and how others wake it.
 struct Doorbell {
   /// Bit v: a thread that a message for VCI v must wake is asleep, or about to be. Every sender reads it after publishing, so it has its own,
@@ -21,12 +24,15 @@ struct Doorbell {
   std::atomic<std::uint32_t> sentinel_at_network;  ///< 1: the sentinel, which listens to all
   std::atomic<std::uint32_t> unreachable;       ///< some neighbour cannot reach their sockets: all sleep on the futex word instead
   std::atomic<std::uint64_t> name_space;        ///< of the network, in which sockets have their names
-  std::atomic<std::uint64_t> sockets[65];       ///< names, five letters: by VCI, and the sentinel's
+  std::atomic<std::uint64_t> sockets[66];       ///< names, five letters: by VCI, the sentinel's and the server's
+  std::atomic<ServerSleep> server;              ///< whether and where the server sleeps: the thread that comes when no other does
+  std::atomic<std::uint32_t> server_bell;       ///< futex word of its own, counts its rings
 };
 /// The VCIs that a sleeper of a doorbell listens to, and those that a ring is for, as a futex's set of bits.
 inline std::uint32_t doorbell_bits(unsigned vci) noexcept { return std::uint32_t{1} << (vci % 32); }
 inline constexpr std::uint32_t all_doorbell_bits = ~std::uint32_t{0};
 inline constexpr unsigned sentinel_bell = 64;  ///< the sentinel's place among the sockets
+inline constexpr unsigned server_bell = 65;    ///< and the server's
 
 /// Where a process is in its life, as others need to know it.
 enum class Stage : std::uint32_t {
@@ -38,7 +44,7 @@ enum class Stage : std::uint32_t {
 
 /// The first page of a region.
 struct RegionHeader {
-  static constexpr std::uint32_t magic_value = 0x4844'4c04;  ///< the last byte counts layouts
+  static constexpr std::uint32_t magic_value = 0x4844'4c05;  ///< the last byte counts layouts
 
   std::atomic<std::uint32_t> ready;  ///< magic_value once the rest is written (release; pairs with attach's acquire)
   std::uint32_t vcis;                ///< of the owner

@@ -53,12 +53,14 @@ class AtNetwork {
 
 bool NetworkSleep::open(shm::Doorbell& doorbell, std::string& problem) {
   doorbell_ = &doorbell;
-  sentinel_bell_ = shm::open_bell(doorbell, shm::sentinel_bell, problem);
+  server_bell_ = shm::open_bell(doorbell, shm::server_bell, problem);
+  if (server_bell_ >= 0) sentinel_bell_ = shm::open_bell(doorbell, shm::sentinel_bell, problem);
   return is_open();
 }
 
 void NetworkSleep::close() noexcept {
-  if (is_open()) ::close(std::exchange(sentinel_bell_, -1));
+  for (int* bell : {&sentinel_bell_, &server_bell_})
+    if (*bell >= 0) ::close(std::exchange(*bell, -1));
 }
 
 long NetworkSleep::limit(const NetworkSources& sources, Nap& nap, long nanoseconds) const noexcept {
@@ -74,7 +76,7 @@ long NetworkSleep::limit(const NetworkSources& sources, Nap& nap, long nanosecon
 NetworkSleep::Ended NetworkSleep::sleep(const Sleepers::Announcement& announcement, NetworkSources& sources, bool alone,
                                         long nanoseconds) noexcept {
   const Awaited only = announcement.listens_to();
-  if (sources.awake_ || sources.silent_ || !sources.count_ || unreachable()) return Ended::not_here;
+  if (!wakes(sources)) return Ended::not_here;
   // Only the sentinel has a bell for everything: others that wait for anything sleep on the word.
   if (only == anything && !announcement.sentinel) return Ended::not_here;
 
@@ -97,6 +99,20 @@ NetworkSleep::Ended NetworkSleep::sleep(const Sleepers::Announcement& announceme
   const int found = ppoll(sources.fds_, sources.count_, &time, nullptr);
   if (sources.fds_[sources.count_ - 1].revents) shm::drain_bell(bell);
   return found > 0 ? Ended::woken : Ended::in_vain;
+}
+
+bool NetworkSleep::sleep_server(const Sleepers::ServerView& view, NetworkSources& sources, long nanoseconds) noexcept {
+  if (!wakes(sources)) return false;
+  sources.add(server_bell_, false);
+  // Sequential consistency: as in AtNetwork.
+  doorbell_->server.store(shm::ServerSleep::at_network, std::memory_order_seq_cst);
+  if (doorbell_->bell.load(std::memory_order_seq_cst) == view.bell) {
+    const timespec time{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+    ppoll(sources.fds_, sources.count_, &time, nullptr);
+  }
+  doorbell_->server.store(shm::ServerSleep::no, std::memory_order_relaxed);
+  if (sources.fds_[sources.count_ - 1].revents) shm::drain_bell(server_bell_);
+  return true;
 }
 
 }  // namespace heddle::park

@@ -70,7 +70,7 @@ class NetworkSleep {
   NetworkSleep(const NetworkSleep&) = delete;
   NetworkSleep& operator=(const NetworkSleep&) = delete;
 
-  /// Makes the sentinel's bell. False: `problem` is for the user. \param doorbell of this process, valid until `close`. \pre nobody sleeps
+  /// Makes the bells of the sentinel and of the server. False: `problem` is for the user. \param doorbell of this process, valid until `close`. \pre nobody sleeps
   [[nodiscard]] bool open(shm::Doorbell& doorbell, std::string& problem);
   void close() noexcept;
   [[nodiscard]] bool is_open() const noexcept { return sentinel_bell_ >= 0; }
@@ -83,14 +83,21 @@ class NetworkSleep {
   /// \param alone nobody rings this process's doorbell but the library's own thread
   [[nodiscard]] Ended sleep(const Sleepers::Announcement& announcement, NetworkSources& sources, bool alone,
                             long nanoseconds) noexcept;
+  /// The same for the server (vci/server.hpp). False: it is to sleep on its word.
+  [[nodiscard]] bool sleep_server(const Sleepers::ServerView& view, NetworkSources& sources, long nanoseconds) noexcept;
 
  private:
   [[nodiscard]] bool unreachable() const noexcept {
     return doorbell_->unreachable.load(std::memory_order_relaxed);
   }
 
+  /// Whether the network and a bell end a sleep.
+  [[nodiscard]] bool wakes(const NetworkSources& sources) const noexcept {
+    return !sources.awake_ && !sources.silent_ && sources.count_ && !unreachable();
+  }
+
   shm::Doorbell* doorbell_ = nullptr;
-  int sentinel_bell_ = -1;
+  int sentinel_bell_ = -1, server_bell_ = -1;
 };
 
 /// This process's.

@@ -34,7 +34,9 @@ void Sleepers::publish() noexcept {
   constexpr std::uint64_t all = ~std::uint64_t{0};
   // Sequential consistency for the sleeper without a barrier: its own looks come after the announcement.
   awaited_.store(!threads_ ? 0 : everywhere_ ? all : bits_, std::memory_order_seq_cst);
-  doorbell_->asleep.store(on_watch_ || everywhere_ ? all : bits_, std::memory_order_seq_cst);
+  const std::uint64_t asleep = on_watch_ || everywhere_ || server_ ? all : bits_;
+  on_call_.store(threads_ ? asleep : 0, std::memory_order_relaxed);
+  doorbell_->asleep.store(asleep, std::memory_order_seq_cst);
 }
 
 Sleepers::Announcement Sleepers::announce(Awaited awaited, bool resting) noexcept {
@@ -43,7 +45,7 @@ Sleepers::Announcement Sleepers::announce(Awaited awaited, bool resting) noexcep
   {
     const std::lock_guard hold(lock_);
     count(awaited, 1);
-    if (!has_sentinel_) {
+    if (!has_sentinel_ && !server_) {
       has_sentinel_ = made.sentinel = true;
       made.resting = resting;
       on_watch_ = !resting;
@@ -69,7 +71,52 @@ void Sleepers::sleep(const Announcement& announcement, long nanoseconds) noexcep
 
 Sleepers::Watch Sleepers::look() noexcept {
   const std::lock_guard hold(lock_);
-  return !total_ ? Watch::needless : has_sentinel_ ? Watch::kept : Watch::missing;
+  return has_sentinel_ || server_ ? Watch::kept : total_ ? Watch::missing : Watch::needless;
+}
+
+bool Sleepers::announce_server() noexcept {
+  bool company;
+  {
+    const std::lock_guard hold(lock_);
+    server_ = true;
+    company = total_ > 0;
+    publish();
+  }
+  if (barrier_) sync::barrier_everywhere();
+  return company;
+}
+
+void Sleepers::retract_server() noexcept {
+  const std::lock_guard hold(lock_);
+  server_ = false;
+  publish();
+}
+
+Sleepers::ServerView Sleepers::server_view() const noexcept {
+  // Acquire, so that nothing after it is done before.
+  return {doorbell_->bell.load(std::memory_order_acquire), doorbell_->server_bell.load(std::memory_order_acquire)};
+}
+
+void Sleepers::sleep_server(const ServerView& view, long nanoseconds) noexcept {
+  // Sequential consistency pairs with the rings: they find that the server sleeps, or it finds that they have rung.
+  doorbell_->server.store(shm::ServerSleep::on_word, std::memory_order_seq_cst);
+  if (doorbell_->bell.load(std::memory_order_seq_cst) == view.bell) sync::futex_wait(doorbell_->server_bell, view.word, nanoseconds);
+  doorbell_->server.store(shm::ServerSleep::no, std::memory_order_relaxed);
+}
+
+void Sleepers::pause_server(const ServerView& view, long nanoseconds) noexcept {
+  sync::futex_wait(doorbell_->server_bell, view.word, nanoseconds);
+}
+
+void Sleepers::call_program(unsigned vci) noexcept {
+  const std::uint64_t awaited = awaited_.load(std::memory_order_relaxed);
+  if (awaited >> vci & 1) shm::ring_sleepers(*doorbell_, vci);
+  else if (awaited) shm::ring_any(*doorbell_);
+}
+
+bool Sleepers::program_sleeps() noexcept {
+  const std::lock_guard hold(lock_);
+  return total_ > 0;
 }
 
 void Sleepers::wake_all() noexcept {
@@ -81,7 +128,7 @@ void Sleepers::wake(unsigned vci) noexcept {
 }
 
 void Sleepers::call(unsigned vci) noexcept {
-  if (any() && doorbell_->asleep.load(std::memory_order_relaxed) >> vci & 1) shm::ring(*doorbell_, vci, 1);
+  if (on_call_.load(std::memory_order_relaxed) >> vci & 1) shm::ring(*doorbell_, vci, 1);
 }
 
 }  // namespace heddle::park

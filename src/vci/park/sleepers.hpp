@@ -32,6 +32,8 @@ inline constexpr Awaited anything = -1;
 /// 3. At most one of them is the sentinel: the one that is woken by work for any VCI, so that the process makes progress while none of its threads
 ///    is awake in the library. The first to announce itself while there is none becomes it.
 /// 4. When a thread that slept leaves the library (`leave`) while others sleep without a sentinel, one of them wakes up and becomes it.
+/// 5. While the server (vci/server.hpp) is announced, nobody becomes the sentinel, and a ring for a VCI that no thread of the program is woken by
+///    wakes the server. It waits for nothing itself.
 ///
 /// Thread-safe. Cost: two system calls to sleep, one to wake; whoever finds nobody asleep pays one load of a line that is
 /// written only by sleepers, and in a process that has never had several threads in the library by nobody.
@@ -69,6 +71,26 @@ class Sleepers {
   /// False: an announcement may be missed by those who publish at the same time.
   [[nodiscard]] bool reliable() const noexcept { return barrier_; }
 
+  /// What the server knew when it announced itself, or looked around since then: a ring after that ends its sleep at once.
+  struct ServerView {
+    std::uint32_t bell, word;
+  };
+  /// Has the server woken from now on. True if threads of the program sleep, or are about to.
+  bool announce_server() noexcept;
+  void retract_server() noexcept;
+  /// Before it looks around. It need not announce itself again as long as it has not retracted.
+  [[nodiscard]] ServerView server_view() const noexcept;
+  /// Sleeps until it is rung, at most `nanoseconds`. May return for no reason.
+  void sleep_server(const ServerView& view, long nanoseconds) noexcept;
+  /// Sleeps for so long unless `call_server` ends it. It need not be announced, and others do not ring for it.
+  void pause_server(const ServerView& view, long nanoseconds) noexcept;
+  /// Ends the server's sleep or pause, or the next one that begins with an older view.
+  void call_server() noexcept { shm::call_server(*doorbell_); }
+  /// Wakes a thread of the program, for what none but they may do for this VCI: those that wait for something of it, or any.
+  [[gnu::cold]] void call_program(unsigned vci) noexcept;
+  /// Whether threads of the program sleep.
+  [[nodiscard]] bool program_sleeps() noexcept;
+
   /// For a thread that has slept and leaves the library: it has looked after all VCIs whenever it was awake.
   /// \param work_is_left asked whether it leaves behind any that nobody is woken for
   template <typename WorkIsLeft>
@@ -85,6 +107,8 @@ class Sleepers {
   /// Whether any thread sleeps that others of this process may have to wake: asked before calling one of the next, which are out of line.
   /// Relaxed, like all looks at the masks: the barrier is the sleeper's.
   [[nodiscard]] bool any() const noexcept { return awaited_.load(std::memory_order_relaxed); }
+  /// The same for those whom `call` would wake.
+  [[nodiscard]] bool any_to_call() const noexcept { return on_call_.load(std::memory_order_relaxed); }
   /// Wakes all who wait for something of this VCI: after serving it.
   [[gnu::cold]] void wake(unsigned vci) noexcept;
   void wake_all() noexcept;
@@ -99,13 +123,15 @@ class Sleepers {
   void publish() noexcept;
 
   alignas(sync::cache_line) std::atomic<std::uint64_t> awaited_{0};
+  std::atomic<std::uint64_t> on_call_{0};  ///< the doorbell's `asleep`, if the process has several threads
   // Changed only by those who go to sleep or wake up.
   alignas(sync::cache_line) sync::Lock lock_;
   bool has_sentinel_ = false;
   bool on_watch_ = false;    ///< and it is to be woken for all VCIs
+  bool server_ = false;      ///< the server is announced
   bool threads_ = false;     ///< expect_threads was called
   bool barrier_ = false;
-  unsigned total_ = 0;       ///< threads that announced themselves
+  unsigned total_ = 0;       ///< threads of the program that announced themselves
   unsigned everywhere_ = 0;  ///< of them, those that wait for anything
   unsigned on_[64] = {};     ///< and those that wait for something of one VCI
   std::uint64_t bits_ = 0;   ///< which of `on_` are not zero

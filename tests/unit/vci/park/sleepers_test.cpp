@@ -167,6 +167,100 @@ TEST(Sleepers, WhenTheSentinelLeavesASleeperTakesOver) {
   EXPECT_EQ(p.asleep(), 0u);
 }
 
+TEST(Sleepers, TheServerIsWokenForEveryVciAndNobodyBesideItIsTheSentinel) {
+  Process p;
+  EXPECT_FALSE(p.sleepers.program_sleeps());
+  EXPECT_FALSE(p.sleepers.announce_server());
+  EXPECT_EQ(p.asleep(), all);
+  EXPECT_FALSE(p.sleepers.any());  // it waits for nothing
+  const auto mine = p.sleepers.announce(3, false);
+  EXPECT_FALSE(mine.sentinel);
+  EXPECT_EQ(mine.listens_to(), 3);
+  EXPECT_TRUE(p.sleepers.program_sleeps());
+  p.sleepers.retract_server();
+  EXPECT_EQ(p.asleep(), std::uint64_t{1} << 3);
+  EXPECT_TRUE(p.sleepers.announce_server());
+  p.sleepers.retract(mine);
+  EXPECT_EQ(p.asleep(), all);
+  p.sleepers.retract_server();
+  EXPECT_EQ(p.asleep(), 0u);
+}
+
+// Begins the server's sleep on a thread of its own; `join` is the test.
+std::thread asleep_as_server(Process& p) {
+  p.sleepers.announce_server();
+  std::thread server([&, view = p.sleepers.server_view()] { p.sleepers.sleep_server(view, 3600 * second); });
+  while (p.doorbell->server.load() != shm::ServerSleep::on_word) std::this_thread::yield();
+  return server;
+}
+
+TEST(Sleepers, WorkThatIsLeftWakesTheServer) {
+  for (const int how : {0, 1, 2}) {
+    Process p;
+    std::thread server = asleep_as_server(p);
+    if (how == 0) p.sleepers.call(9);
+    if (how == 1) p.sleepers.leave([] { return true; });
+    if (how == 2) p.sleepers.call_server();
+    server.join();
+    p.sleepers.retract_server();
+  }
+}
+
+TEST(Sleepers, WhatWakesAThreadOfTheProgramDoesNotWakeTheServer) {
+  Process p;
+  std::thread server = asleep_as_server(p);
+  std::atomic<bool> over{false};
+  std::thread sleeper([&] {
+    while (!over) {
+      const auto mine = p.sleepers.announce(3, false);
+      if (!over) p.sleepers.sleep(mine, 3600 * second);
+      p.sleepers.retract(mine);
+    }
+  });
+  while (!p.sleepers.any()) std::this_thread::yield();
+  for (int i = 0; i < 100; ++i) p.sleepers.wake(3);
+  EXPECT_EQ(p.doorbell->server_bell.load(), 0u);
+  over = true;
+  p.sleepers.wake_all();
+  sleeper.join();
+  server.join();
+  p.sleepers.retract_server();
+}
+
+TEST(Sleepers, NoRingIsLostBetweenTheServersLookAndItsSleep) {
+  Process p;
+  if (!p.sleepers.reliable()) GTEST_SKIP() << "this kernel has no process-wide barrier";
+  constexpr int rounds = 30'000;
+  constexpr long limit = 10 * second;
+  std::atomic<int> ready{0}, published{0};
+  std::thread publisher([&] {
+    for (int round = 1; round <= rounds; ++round) {
+      for (int looks = 1; ready.load(std::memory_order_acquire) < round; ++looks)
+        if (looks % 1024 == 0) std::this_thread::yield();
+      for (int i = round % 2 ? round % 256 : round % 8192; i > 0; --i) (void)ready.load(std::memory_order_relaxed);  // about a nanosecond
+      published.store(round, std::memory_order_release);
+      p.sleepers.call(4);
+    }
+  });
+  int lost = 0;
+  for (int round = 1; round <= rounds && !lost; ++round) {
+    ready.store(round, std::memory_order_release);
+    if (round % 3) p.sleepers.announce_server();  // it may stay announced
+    while (published.load(std::memory_order_acquire) < round) {
+      if (round % 3 == 0) p.sleepers.announce_server();
+      const auto view = p.sleepers.server_view();
+      if (published.load(std::memory_order_acquire) < round) {
+        const std::int64_t begin = sys::now_ns();
+        p.sleepers.sleep_server(view, limit);
+        lost += sys::now_ns() - begin >= limit;
+      }
+    }
+    p.sleepers.retract_server();
+  }
+  EXPECT_EQ(lost, 0);
+  publisher.join();
+}
+
 // One thread goes to sleep while the other publishes, at every distance from one another: a lost wake-up is a sleep that lasts to its limit.
 TEST(Sleepers, NoWakeUpIsLostBetweenAnnouncementAndSleep) {
   Process p;
