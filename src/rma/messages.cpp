@@ -1,5 +1,6 @@
 #include "rma/messages.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "rma/create.hpp"
 #include "rma/kernel_copy.hpp"
 #include "rma/stripes.hpp"
+#include "rma/volley.hpp"
 #include "sys/error.hpp"
 #include "sys/log.hpp"
 #include "transport/module.hpp"
@@ -101,6 +103,7 @@ struct Described {
   Token window;
   std::uint64_t base, size;
   std::int64_t unit;
+  net::RemoteRegion region;  ///< that it may write and read through the network; without `use`: none
 };
 
 constexpr std::size_t padded(std::size_t n) noexcept { return (n + 7) & ~std::size_t{7}; }
@@ -111,8 +114,11 @@ constexpr std::size_t most_payload = 16 << 10;
 constexpr std::size_t most_gathered = 2 << 10;
 /// Reads that a flow may have under way: what their target keeps of answers that its ring refuses is bounded by them.
 constexpr std::uint64_t most_reads = 64;
+/// Blocks of derived types that the network moves one by one; of smaller ones a record holds many.
+constexpr std::int64_t least_block = 256;
 
-/// What goes from one VCI to one target, in order. Guarded by the VCI; `*done` counters are read by those who wait.
+/// What goes from one VCI to one target: records in order, writes and reads of the network in none. Guarded by the VCI; atomics are read by those
+/// who wait.
 struct Flow {
   Flow(Window& of_window, Target& to, Vci& from, Lane there) noexcept : window(&of_window), target(&to), vci(&from), lane(there) {}
 
@@ -127,6 +133,9 @@ struct Flow {
   std::byte* gathered = nullptr;  ///< payload of a `write` that has not left yet
   std::size_t gathered_bytes = 0;
   std::unique_ptr<KernelCopy> copies[2];  ///< gets and puts that the kernel is to make
+  net::Connection* connection = nullptr;  ///< to the target's region, once used
+  std::uint64_t puts = 0, puts_in_place = 0;  ///< writes of the network; so many of them are known to be in place
+  Volleys volleys;                        ///< those, and its reads, until they are done at this end
 };
 
 /// An operation that waits for data, and where these go.
@@ -136,6 +145,7 @@ struct Fetch {
   Flow* flow = nullptr;
   std::uint32_t under_way = 1;  ///< records without an answer, and one while more may come
   Request* request = nullptr;
+  Volley* volley = nullptr;  ///< that counts it
   Fetch* next = nullptr;
 };
 
@@ -338,18 +348,23 @@ BasicType elements_of(BasicType basic) noexcept { return basic && basic_info(bas
 
 constexpr std::size_t description_room = 1024;
 
+/// A part of an operation's data, in packing order.
+struct Part {
+  std::int64_t from = 0, to = INT64_MAX;
+};
+
 /// Puts and accumulates without result: items, gathered if small.
-void write(Window& window, Target& target, Combination what, const Buffer& here, const Buffer& there, bool ordered) noexcept {
-  Vci& vci = vci_for(window, ordered);
+void write(Window& window, Target& target, Vci& vci, Combination what, const Buffer& here, const Buffer& there, Part part = {}) noexcept {
   const std::size_t room = room_to(vci, target);
   const BasicType elements = elements_of(what.basic);
   const bool no_data = what.op == OpCode::no_op;
-  Pieces<1> blocks({there}, elements);
-  while (blocks.position() < blocks.total()) {
+  Pieces<1> blocks({there}, elements, part.from);
+  const std::int64_t end = std::min(blocks.total(), part.to);
+  while (blocks.position() < end) {
     const std::int64_t position = blocks.position();
     std::byte description[description_room];
     BlocksEncoder encoder(description, sizeof description);
-    const std::int64_t bytes = encoder.add(blocks, share(room));
+    const std::int64_t bytes = encoder.add(blocks, std::min(share(room), end - position));
     const std::size_t data_bytes = no_data ? 0 : static_cast<std::size_t>(bytes);
     const std::size_t item_bytes = sizeof(Item) + padded(encoder.size()) + padded(data_bytes);
     const auto fill = [&](std::byte* to) {
@@ -398,6 +413,7 @@ void settle(VciGuard& guard, Fetch& fetch) noexcept {
   if (--fetch.under_way) return;
   release(*fetch.to.type);
   if (fetch.request) complete(*fetch.request, guard);
+  if (fetch.volley) fetch.volley->of->one_less(*fetch.volley, guard);
   State& state = state_of(guard.vci());
   fetch.next = state.spare;
   state.spare = &fetch;
@@ -405,13 +421,14 @@ void settle(VciGuard& guard, Fetch& fetch) noexcept {
 
 /// Asks for data, a record at a time. \param send (guard, flow, fetch, position) sends one, says how many bytes it asks for; 0: there is no room
 template <typename Send>
-void ask(Window& window, Target& target, Vci& vci, const Buffer& to, BasicType elements, std::int64_t total, Request** request, Send&& send) noexcept {
+void ask(Window& window, Target& target, Vci& vci, const Buffer& to, BasicType elements, Part part, Request** request, Volley* volley, Send&& send) noexcept {
   Fetch* fetch = submit(vci, [&](VciGuard&) {
     Fetch* made = new_fetch(vci, to, elements);
+    if ((made->volley = volley)) ++volley->under_way;
     if (request) *request = made->request = new_request(vci, Request::Type::collective, window.comm);
     return made;
   });
-  for (std::int64_t position = 0; position < total;) {
+  for (std::int64_t position = part.from; position < part.to;) {
     persist(window, target, vci, [&](VciGuard& guard, Flow& flow) {
       if (flow.reads - flow.reads_done.load(std::memory_order_relaxed) >= most_reads) return false;
       const std::int64_t asked = send(guard, flow, *fetch, position);
@@ -424,6 +441,51 @@ void ask(Window& window, Target& target, Vci& vci, const Buffer& to, BasicType e
     });
   }
   submit(vci, [&](VciGuard& guard) { settle(guard, *fetch); });
+}
+
+/// What the network can write and read of the target; nullptr: nothing.
+const net::RemoteRegion* region_of(const Target& target) noexcept { return target.exposure ? nullptr : target.region; }
+
+/// Moves the blocks of a put or get: large ones, and what is one block, by `move`; runs of small ones by `by_records(Part, Volley*)`.
+/// \param move (guard, engine, flow, here, bytes, offset in the region, pending): one of the engine's calls, at most `largest` bytes at once
+template <typename Move, typename ByRecords>
+void move_blocks(Window& window, Target& target, Vci& vci, const Buffer& here, const Buffer& there, std::size_t largest, Request** request, Move&& move,
+                 ByRecords&& by_records) noexcept {
+  constexpr int most_in_step = 64;
+  Volley* const volley = !request ? nullptr : submit(vci, [&](VciGuard&) {
+    return &flow_to(window, target, vci).volleys.begin(*request = new_request(vci, Request::Type::collective, window.comm));
+  });
+  Part small{-1, -1};
+  const auto send_small = [&](std::int64_t to) {
+    if (small.from >= 0) by_records({small.from, to}, volley);
+    small.from = -1;
+  };
+  const auto limit = static_cast<std::int64_t>(std::min<std::size_t>(largest, INT64_MAX));
+  Pieces<2> pieces({here, there});
+  Piece<2> piece;
+  for (std::int64_t at = 0; pieces.next(piece); at = pieces.position()) {
+    if (piece.bytes < least_block && piece.bytes < pieces.total()) {
+      if (small.from < 0) small.from = at;
+      continue;
+    }
+    send_small(at);
+    for (std::int64_t block = 0, moved = 0; block < piece.count;)
+      persist(window, target, vci, [&](VciGuard& guard, Flow& flow) {
+        net::Engine& engine = network_of(vci);
+        if (!flow.connection) flow.connection = &engine.connection_to(target.process, *target.region);
+        for (int n = 0; block < piece.count && n < most_in_step; ++n) {
+          const std::int64_t bytes = std::min(piece.bytes - moved, limit);
+          const int code = move(guard, engine, flow, piece.pointer(0, block) + moved, static_cast<std::size_t>(bytes),
+                                static_cast<std::uint64_t>(piece.at[1] + block * piece.stride[1] + moved), volley ? *volley : flow.volleys.open());
+          if (code == -EAGAIN) return n > 0;
+          if (code < 0) sys::fatal("the network cannot reach the window of rank %d of %s: %s", target.rank, window.comm->name, std::strerror(-code));
+          if ((moved += bytes) == piece.bytes) ++block, moved = 0;
+        }
+        return true;
+      });
+  }
+  send_small(pieces.total());
+  if (volley) submit(vci, [&](VciGuard& guard) { volley->of->one_less(*volley, guard); });
 }
 
 // --- the target's side ---
@@ -686,7 +748,7 @@ void handle_describe(Held& held, Record& record) noexcept {
   struct {
     Head head;
     Described what;
-  } answer{{0, runtime.name}, {question.answer, shown.window, shown.base, shown.size, shown.unit}};
+  } answer{{0, runtime.name}, {question.answer, shown.window, shown.base, shown.size, shown.unit, window->region.name}};
   push(VciGuard::of(held), proto::index_of(head.process), record.lane, OneSided::described, answer);
 }
 
@@ -757,9 +819,20 @@ void question(Window& window, Target& target, RecordKind kind, Token about, Body
   wait_until(&vci_of_lane(window.comm->lane), [&] { return waiting.done.load(std::memory_order_acquire); }, {.comm = window.comm, .rank = target.rank, .of_rank = about_what});
 }
 
+/// Lets other nodes' processes write and read the window's memory, if their network can and does not refuse: it is asked for no more than that.
+void show_to_network(Window& window) noexcept {
+  Vci& vci = vci_of_lane(window.comm->lane);
+  net::Engine& engine = network_of(vci);
+  if (!engine.capabilities().writes && !engine.capabilities().reads) return;
+  submit(vci, [&](VciGuard&) {
+    if (!engine.expose(window.base, static_cast<std::size_t>(window.bytes), wire::Use::read_and_written_by_peers, window.region)) window.region = {};
+  });
+}
+
 }  // namespace
 
 int serve_window(Window& window, int on_node) noexcept {
+  if (on_node < window.size && window.flavor != MPI_WIN_FLAVOR_DYNAMIC && path_policy() != PathPolicy::messages) show_to_network(window);
   {
     std::lock_guard lock(windows_mutex);
     windows().emplace(window.comm->inbox, &window);
@@ -803,6 +876,10 @@ void forget_window(Window& window) noexcept {
           });
       });
     });
+  if (window.region.name.use != wire::Use::at_this_end) {
+    Vci& vci = vci_of_lane(window.comm->lane);
+    submit(vci, [&](VciGuard&) { network_of(vci).withdraw(window.region); });
+  }
   if (window.served) release_server();
 }
 
@@ -813,9 +890,26 @@ void ask_target(Window& window, Target& target) noexcept {
   target.size = waiting.described.size;
   target.unit = waiting.described.unit;
   target.window = waiting.described.window;
+  const net::RemoteRegion& region = waiting.described.region;
+  if (region.use == wire::Use::read_and_written_by_peers && processes.route(target.process) == Route::network)
+    target.region = new (std::nothrow) net::RemoteRegion(region);
 }
 
-void put(Window& window, Target& target, const Buffer& here, const Buffer& there) noexcept { write(window, target, {OpCode::user, 0}, here, there, false); }
+void put(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept {
+  constexpr Combination put_only{OpCode::user, 0};
+  Vci& vci = vci_for(window, false);
+  if (const net::RemoteRegion* region = region_of(target); region && network_of(vci).capabilities().writes)
+    return move_blocks(
+        window, target, vci, here, there, network_of(vci).capabilities().largest_write, request,
+        [&](VciGuard& guard, net::Engine& engine, Flow& flow, const std::byte* from, std::size_t bytes, std::uint64_t offset, net::Pending& pending) {
+          const int code = engine.write(guard, *flow.connection, from, bytes, *region, offset, pending);
+          flow.puts += code >= 0;
+          return code;
+        },
+        [&](Part part, Volley*) { write(window, target, vci, put_only, here, there, part); });
+  write(window, target, vci, put_only, here, there);
+  if (request) *request = completed_request();
+}
 
 void copy_later(Window& window, Target& target, const Buffer& here, const Buffer& there, bool write) noexcept {
   Vci& vci = vci_for(window, false);
@@ -827,15 +921,15 @@ void copy_later(Window& window, Target& target, const Buffer& here, const Buffer
   });
 }
 
-void get(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept {
-  Vci& vci = vci_for(window, false);
+namespace {
+
+void get_by_records(Window& window, Target& target, Vci& vci, const Buffer& here, const Buffer& there, Part part, Request** request, Volley* volley) noexcept {
   const std::size_t room = room_to(vci, target);
-  const auto total = static_cast<std::int64_t>(there.bytes());
-  ask(window, target, vci, here, 0, total, request, [&](VciGuard& guard, Flow& flow, Fetch& fetch, std::int64_t position) -> std::int64_t {
+  ask(window, target, vci, here, 0, part, request, volley, [&](VciGuard& guard, Flow& flow, Fetch& fetch, std::int64_t position) -> std::int64_t {
     std::byte description[description_room];
     BlocksEncoder encoder(description, sizeof description);
     Pieces<1> blocks({there}, 0, position);
-    const std::int64_t asked = encoder.add(blocks, share(room));
+    const std::int64_t asked = encoder.add(blocks, std::min(share(room), part.to - position));
     const bool sent = try_send(guard, flow, OneSided::read, sizeof(Head) + sizeof(Read) + encoder.size(), [&](std::byte* to) {
       const Head head = head_to(target);
       const Read read{token_of(fetch), position};
@@ -847,9 +941,23 @@ void get(Window& window, Target& target, const Buffer& here, const Buffer& there
   });
 }
 
+}  // namespace
+
+void get(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept {
+  Vci& vci = vci_for(window, false);
+  if (const net::RemoteRegion* region = region_of(target); region && network_of(vci).capabilities().reads)
+    return move_blocks(
+        window, target, vci, here, there, network_of(vci).capabilities().largest_read, request,
+        [&](VciGuard& guard, net::Engine& engine, Flow& flow, std::byte* to, std::size_t bytes, std::uint64_t offset, net::Pending& pending) {
+          return engine.read(guard, *flow.connection, to, bytes, *region, offset, pending);
+        },
+        [&](Part part, Volley* volley) { get_by_records(window, target, vci, here, there, part, nullptr, volley); });
+  get_by_records(window, target, vci, here, there, {0, static_cast<std::int64_t>(there.bytes())}, request, nullptr);
+}
+
 void accumulate(Window& window, Target& target, Combination what, const Buffer& here, const Buffer& there, const Buffer* result, Request** request) noexcept {
   if (!result) {
-    write(window, target, what, here, there, window.ordered);
+    write(window, target, vci_for(window, window.ordered), what, here, there);
     if (request) *request = completed_request();
     return;
   }
@@ -858,7 +966,7 @@ void accumulate(Window& window, Target& target, Combination what, const Buffer& 
   const BasicType elements = elements_of(what.basic);
   const bool no_data = what.op == OpCode::no_op;
   const std::int64_t total = Pieces<1>({there}, elements).total();
-  ask(window, target, vci, *result, elements, total, request, [&](VciGuard& guard, Flow& flow, Fetch& fetch, std::int64_t position) -> std::int64_t {
+  ask(window, target, vci, *result, elements, {0, total}, request, nullptr, [&](VciGuard& guard, Flow& flow, Fetch& fetch, std::int64_t position) -> std::int64_t {
     std::byte description[description_room];
     BlocksEncoder encoder(description, sizeof description);
     Pieces<1> blocks({there}, elements, position);
@@ -880,7 +988,7 @@ void accumulate(Window& window, Target& target, Combination what, const Buffer& 
 void compare_and_swap(Window& window, Target& target, BasicType basic, const void* value, const void* compare, void* result, std::uint64_t at) noexcept {
   Vci& vci = vci_for(window, window.ordered);
   Datatype& type = builtin_datatypes[basic];
-  ask(window, target, vci, {result, 1, type}, 0, 1, nullptr, [&](VciGuard& guard, Flow& flow, Fetch& fetch, std::int64_t) -> std::int64_t {
+  ask(window, target, vci, {result, 1, type}, 0, {0, 1}, nullptr, nullptr, [&](VciGuard& guard, Flow& flow, Fetch& fetch, std::int64_t) -> std::int64_t {
     CompareAndSwap what{token_of(fetch), at, {}, {}, basic, {}};
     std::memcpy(what.value, value, static_cast<std::size_t>(type.size));
     std::memcpy(what.compare, compare, static_cast<std::size_t>(type.size));
@@ -895,9 +1003,26 @@ void compare_and_swap(Window& window, Target& target, BasicType basic, const voi
 
 namespace {
 
-/// Waits until a flow's records up to now are done. What other threads add meanwhile is theirs to wait for.
+/// One who waits until the network's writes are in place.
+struct Confirmation : net::Pending {
+  std::atomic<bool> has_come{false};
+  Confirmation() noexcept {
+    done = [](net::Pending& self, Held&) noexcept { static_cast<Confirmation&>(self).has_come.store(true, std::memory_order_release); };  // the last touch
+  }
+};
+
+/// Asks once for the network's writes up to now. False: not now.
+bool ask_for_puts(VciGuard& guard, Flow& flow, Confirmation& confirmation) noexcept {
+  const int code = network_of(guard.vci()).confirm_writes(guard, *flow.connection, confirmation);
+  if (code == 1) confirmation.has_come.store(true, std::memory_order_relaxed);
+  return code >= 0;
+}
+
+/// Waits until a flow's operations up to now are done. What other threads add meanwhile is theirs to wait for.
 void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
-  std::uint64_t written = 0, reads = 0;
+  std::uint64_t written = 0, reads = 0, volleys = 0, puts = 0;
+  bool counted = false;
+  Confirmation confirmation;
   Flow* flow = nullptr;
   const auto asked = [&] {
     return submit(vci, [&](VciGuard& guard) {
@@ -907,8 +1032,16 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
       flow = found->second;
       for (auto& copy : flow->copies)
         if (copy) copy->finish();
-      reads = flow->reads;
+      if (!counted) {
+        counted = true;
+        reads = flow->reads;
+        volleys = flow->volleys.close();
+      }
       if (local) return true;
+      if (!puts && flow->puts != flow->puts_in_place) {
+        if (!ask_for_puts(guard, *flow, confirmation)) return false;
+        puts = flow->puts;
+      }
       if (!try_send_gathered(guard, *flow)) return false;
       written = flow->written;
       if (flow->asked == written) return true;  // nothing since the last question, whose answer may be under way
@@ -925,7 +1058,11 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
   wait_until(&vci, asked, subject);
   if (!flow) return;
   // Acquires pair with handle_confirmed and handle_data.
-  wait_until(&vci, [&] { return flow->confirmed.load(std::memory_order_acquire) >= written && flow->reads_done.load(std::memory_order_acquire) >= reads; }, subject);
+  wait_until(&vci, [&] {
+    return flow->confirmed.load(std::memory_order_acquire) >= written && flow->reads_done.load(std::memory_order_acquire) >= reads &&
+           flow->volleys.has_ended(volleys) && (!puts || confirmation.has_come.load(std::memory_order_acquire));
+  }, subject);
+  if (puts) submit(vci, [&](VciGuard&) { flow->puts_in_place = std::max(flow->puts_in_place, puts); });
 }
 
 }  // namespace

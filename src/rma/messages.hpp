@@ -1,4 +1,5 @@
-// One-sided operations as records: where neither loads and stores nor the kernel's copy reach a target, its process carries them out.
+// One-sided operations over the network and as records: where neither loads and stores nor the kernel's copy reach a target. The network's own
+// writes and reads carry puts and gets, where it has them; the target's process carries out the rest.
 // docs/design/one-sided.md, "Messages"
 #pragma once
 
@@ -19,9 +20,9 @@ void forget_window(Window& window) noexcept;
 void ask_target(Window& window, Target& target) noexcept;
 
 // Operations, started in order towards each target from each VCI. `there` lies at its displacement in bytes from the window's beginning
-// (core/pieces.hpp, buffer_at). What is read from `here` may be changed at once. `request`, if not null, is set to one that completes with the
-// operation at this end.
-void put(Window& window, Target& target, const Buffer& here, const Buffer& there) noexcept;
+// (core/pieces.hpp, buffer_at). `request`, if not null, is set to one that completes with the operation at this end: until then, or a flush, or a
+// local one, `here` is in use. What accumulates read from may be changed at once.
+void put(Window& window, Target& target, const Buffer& here, const Buffer& there, Request** request) noexcept;
 /// By the kernel, together with what else the calling thread's VCI has for the target: no later than the next flush. `here` is used until then;
 /// `there` has addresses of the target.
 void copy_later(Window& window, Target& target, const Buffer& here, const Buffer& there, bool write) noexcept;

@@ -162,7 +162,7 @@ int put_anywhere(Window& window, const Buffer& here, const Place& there, Request
   switch (access.path) {
     case Path::mapped: copy(here, to); break;
     case Path::copied: copy_by_kernel(window, *access.target, here, to, true, request); break;
-    case Path::messages: put(window, *access.target, here, to); break;
+    case Path::messages: put(window, *access.target, here, to, request); return MPI_SUCCESS;
   }
   return done_at_once(request);
 }

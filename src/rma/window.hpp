@@ -12,6 +12,7 @@
 #include "rma/locks.hpp"
 #include "sync/stripe_lock.hpp"
 #include "sys/handle.hpp"
+#include "transport/net/region.hpp"
 #include "transport/shm/node.hpp"
 
 namespace heddle {
@@ -65,13 +66,23 @@ struct alignas(64) Target {
   std::uint64_t size = 0;
   std::int64_t unit = 1;
   Exposure* exposure = nullptr;  ///< in shared memory; nullptr: none, as of a process of another node
-  sync::StripeLocks* stripes = nullptr;  ///< stripe locks of the target's process; nullptr where `path` is messages
+  union {
+    sync::StripeLocks* stripes = nullptr;  ///< with an exposure: the stripe locks of the target's process; nullptr where `path` is messages
+    const net::RemoteRegion* region;       ///< without: what the network can write and read; nullptr: nothing. Owned
+  };
   std::uint64_t window = 0;      ///< the target's Window
   ProcessIndex process = 0;
   std::int32_t rank = 0;
   Lane lane{};               ///< where the target receives what must keep its order
   Path path = Path::messages;
   std::atomic<std::uint8_t> opened{0};
+
+  Target() = default;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  ~Target() {
+    if (!exposure) delete region;
+  }
 };
 static_assert(sizeof(Target) == 64);
 
@@ -97,6 +108,7 @@ struct Window : Object {
   bool ordered = true;       ///< accumulates of this origin arrive in order (info accumulate_ordering)
   bool no_locks = false;     ///< the program promised (info no_locks)
   bool owns_memory = false;  ///< of MPI_Win_allocate, and of a shared window at the rank that made it
+  net::Region region;        ///< the memory, for ranks of other nodes; empty where it is not shown to the network. Of the VCI of the window's lane
   bool served = false;       ///< this process has a thread that answers messages (acquire_server)
 
   std::atomic<std::uint8_t> opened{0};  ///< towards all targets: bits of Epoch

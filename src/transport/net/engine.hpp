@@ -237,6 +237,7 @@ class Engine {
   bool find_memory(RegionPiece& piece, const void* memory, std::size_t bytes, wire::Use use, void*& descriptor) noexcept;
   int posted(Connection& connection, RegionPiece* piece, int code, Pending* pending) noexcept;
   static void piece_done(wire::Operation& operation, const wire::Event& event, Held& held) noexcept;
+  void one_less(Held& held, Pending& pending) noexcept;
   void begin_group(Connection& connection) noexcept;
   void end_groups(Held& held, Connection& connection) noexcept;
   void leave_with_others() noexcept;

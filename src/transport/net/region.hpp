@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "transport/address.hpp"
+#include "transport/holder.hpp"
 #include "transport/wire.hpp"
 
 namespace heddle::net {
@@ -24,7 +25,15 @@ struct Region {
   RemoteRegion name{};  ///< for peers
 };
 
-/// What was posted and is not done, of whom it belongs to: the engine adds and subtracts, with the VCI held.
-using Pending = std::uint32_t;
+/// What was posted and is not done, of whom it belongs to: the engine adds and subtracts, with the VCI held. Where it becomes nothing, sleepers
+/// are woken.
+struct Pending {
+  std::uint32_t under_way = 0;
+  /// Called when it has become nothing, and may end its life; null: whoever waits looks.
+  void (*done)(Pending& self, Held& held) noexcept = nullptr;
+
+  constexpr Pending(std::uint32_t operations = 0) noexcept : under_way(operations) {}
+  constexpr operator std::uint32_t() const noexcept { return under_way; }
+};
 
 }  // namespace heddle::net

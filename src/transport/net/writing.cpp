@@ -132,7 +132,7 @@ int Engine::posted(Connection& connection, RegionPiece* piece, int code, Pending
   ++connection.unanswered;
   if (!pending) return 1;
   piece->pending = pending;
-  ++*pending;
+  ++pending->under_way;
   return 0;
 }
 
@@ -150,11 +150,17 @@ void Engine::piece_done(wire::Operation& operation, const wire::Event& event, He
   Pending* const pending = piece.pending;
   WriteGroup* const group = piece.group;
   self.recycle(piece);
-  if (pending && !--*pending) self.common_.host->wake_sleepers(held);
+  if (pending) self.one_less(held, *pending);
   if (group) {
     --group->under_way;
     self.end_groups(held, connection);
   }
+}
+
+void Engine::one_less(Held& held, Pending& pending) noexcept {
+  if (--pending.under_way) return;
+  if (pending.done) pending.done(pending, held);
+  common_.host->wake_sleepers(held);
 }
 
 /// Tells who waits for groups of writes that are in place, with all before them.
@@ -165,7 +171,7 @@ void Engine::end_groups(Held& held, Connection& connection) noexcept {
     Pending* const pending = group->pending;
     group->next = free_groups_;
     free_groups_ = group;
-    if (!--*pending) common_.host->wake_sleepers(held);
+    one_less(held, *pending);
   }
 }
 
@@ -245,7 +251,7 @@ int Engine::confirm_writes(Held& held, Connection& connection, Pending& pending)
     // Groups before the last one have somebody who waits for them.
     if (!connection.groups || (connection.groups == connection.last_group && !connection.last_group->under_way)) return 1;
     connection.last_group->pending = &pending;
-    ++pending;
+    ++pending.under_way;
     begin_group(connection);
     return 0;
   }
