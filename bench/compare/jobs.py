@@ -5,6 +5,7 @@ import os
 from job import PROGRAMS, Job, Row, size_name, sizes, thread_counts
 from jobs_ablation import ablation_rows
 from jobs_network import network_rows
+from jobs_rma import rma_rows
 from jobs_threads import threads_rows
 
 SWEEP = [0, 8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304]
@@ -351,6 +352,7 @@ def everything(quick=False, cores=None, ablation=None):
             )
 
     threads_rows(job, row, seconds, sweep_seconds, cores, mt_variants)
+    rma_rows(job, row, seconds, sweep_seconds, cores, mt_variants)
     if ablation:
         ablation_rows(job, row, seconds, cores, ablation)
     return jobs, rows
