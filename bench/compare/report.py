@@ -10,7 +10,7 @@ STYLE = """
 :root { --ink: #1d2330; --soft: #667085; --line: #d8dce5; --back: #fff;
   --band: #f5f6f9; --good: #12805c; --bad: #b42318;
   --heddle: #d6336c; --mpich5: #1c7ed6; --mpich4: #6741d9; --openmpi5: #e8590c; --intel: #2b8a3e; --baseline: #868e96;
-  --own: #d6336c; --shared: #1c7ed6; --everywhere: #868e96; --endpoints: #2b8a3e;
+  --own: #d6336c; --windows: #1c7ed6; --shared: #1c7ed6; --everywhere: #868e96; --endpoints: #2b8a3e;
   --all: #d6336c; --one: #868e96; --progress: #1c7ed6; --looks: #15aabf; --progress-looks: #6741d9; --requests: #e8590c;
   --lines: #2b8a3e; --progress-looks-requests-lines: #343a40; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #98a2b3; --line: #39404f; --back: #14171d;
@@ -205,6 +205,25 @@ def plots_html(data):
         lines(f"Many senders, one receiver: {title}", rf"mt\.incast\.{mode}\.(\d+)", "senders", "million/s", x_log=True)
     for kind, title in (("posted", "posted receives"), ("unexpected", "unexpected messages")):
         lines(f"Latency with other {title} outstanding", rf"match\.{kind}\.(\d+)", title, "µs", x_log=True, y_log=True)
+    for memory, title in (("", "MPI_Win_allocate"), (r"create\.", "malloc'd memory")):
+        for op in ("put", "get", "accumulate"):
+            lines(
+                f"One-sided, {op} and flush by size: {title}",
+                rf"rma\.{memory}size\.{op}\.(\d+)",
+                "bytes",
+                "µs",
+                x_log=True,
+                y_log=True,
+                x_bytes=True,
+            )
+    shares = {"one": "one window", "windows": "a window a thread", "endpoints": "endpoints"}
+    for op in ("put", "get", "accumulate"):
+        series = {share: series_of(data, rf"rma\.threads\.{op}\.{share}\.(\d+)").get("heddle", []) for share in shares}
+        title = f"Heddle, one-sided: {op} 8 B, 64 a flush, against threads"
+        figures.append(plot.lines(title, series, shares, "threads", "million/s", x_log=True))
+        for share, share_title in list(shares.items())[:2]:
+            title = f"One-sided, {op} 8 B, 64 a flush, against threads: {share_title}"
+            lines(title, rf"rma\.threads\.{op}\.{share}\.(\d+)", "threads", "million/s", x_log=True)
     counts = [r for r in data["rows"] if r["name"].startswith("instr.")]
     if counts:
         bars = [
