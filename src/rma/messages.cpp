@@ -37,7 +37,7 @@ struct OneSided {
   static constexpr RecordKind fetch{module, 2};             ///< a get-accumulate; Read, then one Item. The answer is `data`
   static constexpr RecordKind compare_and_swap{module, 3};  ///< CompareAndSwap. The answer is `data`
   static constexpr RecordKind data{module, 4};              ///< to a Fetch: what was read; Data, then the bytes
-  static constexpr RecordKind confirm{module, 5};           ///< Confirm: what came before is to be complete. The answer is `confirmed`
+  static constexpr RecordKind confirm{module, 5};           ///< Confirm, then maybe Items: they, and what came before, are to be complete. The answer is `confirmed`
   static constexpr RecordKind confirmed{module, 6};         ///< to a Flow
   static constexpr RecordKind lock{module, 7};              ///< Lock. The answer is `answered`, except to a release
   static constexpr RecordKind describe{module, 8};          ///< Question: where is the window of this context? The answer is `described`
@@ -373,7 +373,7 @@ void write(Window& window, Target& target, Vci& vci, Combination what, const Buf
     };
     persist(window, target, vci, [&](VciGuard& guard, Flow& flow) {
       if (item_bytes <= most_gathered) {
-        if (flow.gathered_bytes + item_bytes > room && !try_send_gathered(guard, flow)) return false;
+        if (flow.gathered_bytes + item_bytes > room - sizeof(Confirm) && !try_send_gathered(guard, flow)) return false;
         if (!flow.gathered && !(flow.gathered = static_cast<std::byte*>(std::malloc(room)))) sys::fatal("no memory for operations on rank %d", target.rank);
         if (!flow.gathered_bytes) {
           const Head head = head_to(target);
@@ -452,6 +452,8 @@ template <typename Move, typename ByRecords>
 void move_blocks(Window& window, Target& target, Vci& vci, const Buffer& here, const Buffer& there, std::size_t largest, Request** request, Move&& move,
                  ByRecords&& by_records) noexcept {
   constexpr int most_in_step = 64;
+  // Where the target's process takes part anyway, a record costs it no more than a write, and its flush needs no second question.
+  const bool served = !request && !network_of(vci).capabilities().passive_target;
   Volley* const volley = !request ? nullptr : submit(vci, [&](VciGuard&) {
     return &flow_to(window, target, vci).volleys.begin(*request = new_request(vci, Request::Type::collective, window.comm));
   });
@@ -464,7 +466,7 @@ void move_blocks(Window& window, Target& target, Vci& vci, const Buffer& here, c
   Pieces<2> pieces({here, there});
   Piece<2> piece;
   for (std::int64_t at = 0; pieces.next(piece); at = pieces.position()) {
-    if (piece.bytes < least_block && piece.bytes < pieces.total()) {
+    if (piece.bytes < least_block && (served || piece.bytes < pieces.total())) {
       if (small.from < 0) small.from = at;
       continue;
     }
@@ -572,12 +574,15 @@ T body_of(const Record& record) noexcept {
   return value;
 }
 
-void handle_write(Held&, Record& record) noexcept {
-  const Head head = head_of(record);
-  Window& window = window_of(head);
-  const std::byte* at = record.payload + sizeof head;
+void apply_items(Window& window, const Head& head, const Record& record, std::size_t from) noexcept {
+  const std::byte* at = record.payload + from;
   const std::byte* const end = record.payload + record.bytes;
   while (at < end) apply_item(window, head, at, end, nullptr, 0);
+}
+
+void handle_write(Held&, Record& record) noexcept {
+  const Head head = head_of(record);
+  apply_items(window_of(head), head, record, sizeof head);
 }
 
 /// Answers with data that `fill` writes, `bytes` of them.
@@ -651,6 +656,7 @@ void handle_data(Held& held, Record& record) noexcept {
 void handle_confirm(Held& held, Record& record) noexcept {
   const Head head = head_of(record);
   const auto what = body_of<Confirm>(record);
+  apply_items(window_of(head), head, record, sizeof head + sizeof what);
   struct {
     Head head;
     Confirm what;
@@ -1042,15 +1048,20 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
         if (!ask_for_puts(guard, *flow, confirmation)) return false;
         puts = flow->puts;
       }
-      if (!try_send_gathered(guard, *flow)) return false;
-      written = flow->written;
+      written = flow->written + (flow->gathered_bytes ? 1 : 0);
       if (flow->asked == written) return true;  // nothing since the last question, whose answer may be under way
-      struct {
-        Head head;
-        Confirm what;
-      } record{head_to(target), {token_of(*flow), written}};
-      if (!try_push(guard, target.process, flow->lane, OneSided::confirm, sizeof record, [&](std::byte* to) { std::memcpy(to, &record, sizeof record); })) return false;
-      flow->asked = written;
+      // What was gathered leaves with the question.
+      const std::size_t items = flow->gathered_bytes ? flow->gathered_bytes - sizeof(Head) : 0;
+      const bool sent = try_push(guard, target.process, flow->lane, OneSided::confirm, sizeof(Head) + sizeof(Confirm) + items, [&](std::byte* to) {
+        const Head head = head_to(target);
+        const Confirm what{token_of(*flow), written};
+        std::memcpy(to, &head, sizeof head);
+        std::memcpy(to + sizeof head, &what, sizeof what);
+        if (items) std::memcpy(to + sizeof head + sizeof what, flow->gathered + sizeof head, items);
+      });
+      if (!sent) return false;
+      flow->gathered_bytes = 0;
+      flow->written = flow->asked = written;
       return true;
     });
   };
