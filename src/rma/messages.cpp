@@ -129,6 +129,7 @@ struct Flow {
   std::uint64_t written = 0;     ///< records that need to be confirmed
   std::uint64_t asked = 0;       ///< of these, as many as the last `confirm` was about
   std::uint64_t reads = 0;       ///< records that get an answer
+  bool unlocked = false;         ///< a lock was let go since the last `confirm`
   std::atomic<std::uint64_t> confirmed{0}, reads_done{0};
   std::byte* gathered = nullptr;  ///< payload of a `write` that has not left yet
   std::size_t gathered_bytes = 0;
@@ -1062,6 +1063,7 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
       if (!sent) return false;
       flow->gathered_bytes = 0;
       flow->written = flow->asked = written;
+      flow->unlocked = false;
       return true;
     });
   };
@@ -1093,7 +1095,31 @@ void lock(Window& window, Target& target, LockKind kind) noexcept {
   question(window, target, OneSided::lock, target.window, Lock{token_of(waiting), false, kind, {}}, waiting, awaited_lock);
 }
 
-void unlock(Window& window, Target& target, LockKind kind) noexcept { send_without_answer(window, target, OneSided::lock, target.window, Lock{0, true, kind, {}}); }
+void unlock(Window& window, Target& target, LockKind kind) noexcept {
+  Vci& vci = vci_of_lane(window.comm->lane);
+  persist(window, target, vci, [&](VciGuard& guard, Flow& flow) {
+    struct {
+      Head head;
+      Lock what;
+    } record{head_to(target), {0, true, kind, {}}};
+    if (!try_send(guard, flow, OneSided::lock, sizeof record, [&](std::byte* to) { std::memcpy(to, &record, sizeof record); })) return false;
+    flow.unlocked = true;
+    return true;
+  });
+}
+
+void flush_before_free(Window& window) noexcept {
+  Vci& vci = vci_of_lane(window.comm->lane);
+  if (!window.touched.load(std::memory_order_acquire)) return;  // pairs with flow_to
+  // What lets go of a lock is worth no question of its own, but the end of the window may overtake it: the barrier goes other ways.
+  submit(vci, [&](VciGuard&) {
+    const auto& flows = state_of(vci).flows;
+    for_each_target(window, [&](Target& target) {
+      if (const auto found = flows.find(&target); found != flows.end() && found->second->unlocked) ++found->second->written;
+    });
+  });
+  flush(window, nullptr, false);
+}
 
 void tell_owner(Target& target) noexcept {
   if (target.process == runtime.self) {

@@ -34,6 +34,8 @@ void compare_and_swap(Window& window, Target& target, BasicType basic, const voi
 
 /// Waits until what any thread has started towards the target (nullptr: all) is complete there, or, if `local`, here.
 void flush(Window& window, Target* target, bool local) noexcept;
+/// The same for all targets and for locks that were let go: afterwards nothing more of this rank's comes to the window.
+void flush_before_free(Window& window) noexcept;
 
 /// For the report of a long wait.
 inline constexpr const char* awaited_lock = "for the window lock of";

@@ -329,7 +329,8 @@ int check_closed(Window& window) noexcept {
   if (opened || window.started || window.locked_targets.load(std::memory_order_relaxed))
     return out_of_order(window, "MPI_Win_free", window.started ? unsigned{opened_by_start} : opened ? opened : unsigned{opened_by_lock});
   if (window.posted) return error(MPI_ERR_RMA_SYNC, "MPI_Win_free while this rank (%d) has an exposure epoch of MPI_Win_post open; call MPI_Win_wait first", window.rank);
-  if (window.opened.load(std::memory_order_relaxed)) flush_all(window, false);
+  fence_memory();
+  flush_before_free(window);
   return MPI_SUCCESS;
 }
 
