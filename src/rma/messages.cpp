@@ -293,14 +293,21 @@ bool try_send_gathered(VciGuard& guard, Flow& flow) noexcept {
   return true;
 }
 
-/// Does `step(guard, flow)` until it says true, and makes progress meanwhile.
+/// Does `step()` until it says true, and not again, as `wait_until` may. Makes progress meanwhile.
+template <typename Step>
+void repeat_until_done(Vci& vci, Step&& step, const WaitSubject& subject) noexcept {
+  bool done = step();
+  if (done) [[likely]] return;
+  wait_until(&vci, [&] { return done || (done = step()); }, subject);
+}
+
+/// The same with the flow.
 template <typename Step>
 void persist(Window& window, Target& target, Vci& vci, Step&& step) noexcept {
   const auto once = [&] {
     return submit(vci, [&](VciGuard& guard) { return step(guard, flow_to(window, target, vci)); });
   };
-  if (once()) [[likely]] return;
-  wait_until(&vci, once, {.comm = window.comm, .rank = target.rank, .of_rank = "to start an operation on a window at"});
+  repeat_until_done(vci, once, {.comm = window.comm, .rank = target.rank, .of_rank = "to start an operation on a window at"});
 }
 
 /// Sends a record behind all that was gathered.
@@ -816,7 +823,7 @@ void send_without_answer(Window& window, Target& target, RecordKind kind, Token 
       return try_push(guard, target.process, target.lane, kind, sizeof record, [&](std::byte* to) { std::memcpy(to, &record, sizeof record); });
     });
   };
-  wait_until(&vci, sent, {.comm = window.comm, .rank = target.rank, .of_rank = "to reach"});
+  repeat_until_done(vci, sent, {.comm = window.comm, .rank = target.rank, .of_rank = "to reach"});
 }
 
 /// Sends a question that a Waiting of this thread is to be told the answer of, and waits.
@@ -1068,7 +1075,7 @@ void flush_flow(Window& window, Target& target, Vci& vci, bool local) noexcept {
     });
   };
   const WaitSubject subject{.comm = window.comm, .rank = target.rank, .of_rank = "for operations on a window to be complete at"};
-  wait_until(&vci, asked, subject);
+  repeat_until_done(vci, asked, subject);
   if (!flow) return;
   // Acquires pair with handle_confirmed and handle_data.
   wait_until(&vci, [&] {
