@@ -15,6 +15,7 @@ TITLES = {
 }
 SYNCS = {"lock": "lock, unlock", "fence": "fence", "pscw": "start, complete"}
 MEMORY = {"allocate": "", "create": ", window of malloc'd memory"}
+HPCCG = {"messages": "messages", "threads": "messages, a thread a neighbour", "put": "put, a thread a neighbour", "get": "get, a thread a neighbour"}
 THREADS = (1, 2, 4, 8)
 SHARES = {"one": "one window", "windows": "a window a thread", "endpoints": "endpoints"}
 
@@ -187,3 +188,15 @@ def rma_rows(job, row, seconds, sweep_seconds, cores, variants):
             wanted = {"own_row": f"rma.net.threads.windows.{threads}", "own_ratio": 0.8} if share == "one" else {}
             title = f"put 8 B, 64 a flush, {SHARES[share]}, T = {threads}"
             row(f"rma.net.threads.{share}.{threads}", title, "M/s", "higher", name, "rate/put/8", ratio=1.0, group=group, **wanted)
+
+    # Paper 003's figures 1e and 1f, on one node and over tcp: all ways to exchange the halos in one run, which compares their residuals.
+    group = "HPCCG, 48³ points a rank, two ranks: milliseconds an iteration"
+    for place, profile, env in (("", "threads", {}), ("net.", "tcp-threads", OVER_TCP)):
+        name = f"rma-{place}hpccg".replace(".", "-")
+        job(name, "apps/hpccg/hpccg.c", "--size=48", "--iterations=50", "--repeat=3", profile=profile, env=env, timeout=120)
+        for mode, title in HPCCG.items():
+            over = ", over tcp" if place else ""
+            total = f"rma.{place}hpccg.{mode}"
+            wanted = {} if mode == "messages" else {"own_row": f"rma.{place}hpccg.messages.exchange", "own_ratio": 1.0}
+            row(f"{total}.exchange", f"{title}: exchange of halos{over}", "ms", "lower", name, f"{mode}/exchange", group=group, **wanted)
+            row(f"{total}.total", f"{title}: total{over}", "ms", "lower", name, f"{mode}/total", ratio=1.0, group=group)

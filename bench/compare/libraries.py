@@ -57,7 +57,7 @@ def same_for_all(prefix):
 def flags_for(include, lib, name):
     return (
         ["cc", *CFLAGS, f"-I{include}"],
-        [f"-L{lib}", f"-Wl,-rpath,{lib}", f"-Wl,-rpath-link,{lib}", f"-l{name}", "-pthread"],
+        [f"-L{lib}", f"-Wl,-rpath,{lib}", f"-Wl,-rpath-link,{lib}", f"-l{name}", "-pthread", "-lm"],
     )
 
 
@@ -69,7 +69,7 @@ def heddle(build, key="heddle", title="Heddle", env=None):
         return None
     # No settings at all: what a user gets without reading anything. (`env` is for experiments, and shown.)
     return Library(
-        key, title, [str(compiler), *CFLAGS], ["-pthread"], same_for_all([str(launcher), "-n"]), env=dict(env or {})
+        key, title, [str(compiler), *CFLAGS], ["-pthread", "-lm"], same_for_all([str(launcher), "-n"]), env=dict(env or {})
     )
 
 

@@ -366,12 +366,13 @@ static double bare_cma(void* state, long n) {
 /// Seconds for one bare copy.
 static double measure_bare(int by_kernel, double seconds) {
   long place[2];
+  char* there = NULL;
   bare_here = get_memory((size_t)size);
   memset(bare_here, 1, (size_t)size);
   if (by_kernel) {
-    char* there = get_memory((size_t)size);
+    there = get_memory((size_t)size);
     memset(there, 1, (size_t)size);
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // refused where nothing has to be allowed
     place[0] = getpid();
     place[1] = (long)(intptr_t)there;
     MPI_Bcast(place, 2, MPI_LONG, ranks - 1, MPI_COMM_WORLD);
@@ -380,7 +381,12 @@ static double measure_bare(int by_kernel, double seconds) {
   } else {
     bare_shared = map_together((size_t)size);
   }
-  return bench_measure(MPI_COMM_WORLD, by_kernel ? bare_cma : bare_memcpy, NULL, seconds);
+  double once = bench_measure(MPI_COMM_WORLD, by_kernel ? bare_cma : bare_memcpy, NULL, seconds);
+  MPI_Barrier(MPI_COMM_WORLD);  // the target must not leave before
+  if (!by_kernel) munmap(bare_shared, (size_t)size);
+  free(there);
+  free(bare_here);
+  return once;
 }
 
 static void make_threads(void) {
