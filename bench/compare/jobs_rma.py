@@ -102,7 +102,7 @@ def rma_rows(job, row, seconds, sweep_seconds, cores, variants):
     group = "One-sided, N origins accumulate into disjoint parts of one target, 32 KiB each"
     for origins in (1, 2, 8):
         name = f"rma-origins-{origins}"
-        arguments = ("--target=sleeps", sizes([32768]), f"--seconds={seconds}")
+        arguments = ("--target=either", sizes([32768]), f"--seconds={seconds}")
         rma(name, ("accumulate",), *arguments, profile="pair" if origins == 1 else "crowd", ranks=origins + 1)
         # More origins than cores take turns.
         wanted = {"own_row": "rma.origins.1", "own_ratio": round(0.8 * min(origins, cores), 2)} if origins > 1 else {}
@@ -110,9 +110,9 @@ def rma_rows(job, row, seconds, sweep_seconds, cores, variants):
         key = "bandwidth/accumulate/32768"
         row(f"rma.origins.{origins}", title, "GB/s", "higher", name, key, ratio=1.0, group=group, **wanted)
 
-    # Threads of one process; the other sleeps outside MPI, so that all cores are theirs.
+    # Threads of one process; the other sleeps, so that all cores are theirs, or where a library needs it polls.
     for first, ops, ranks, of_where in (
-        ("rma.threads", ("put", "get", "accumulate"), 2, "another process, asleep"),
+        ("rma.threads", ("put", "get", "accumulate"), 2, "another process"),
         ("rma.threads.self", ("put",), 1, "the process itself"),
     ):
         base_name = first.replace(".", "-")
@@ -121,7 +121,7 @@ def rma_rows(job, row, seconds, sweep_seconds, cores, variants):
                 arguments = [f"--threads={threads}", f"--share={share}", "--pin=block", BATCH, brief]
                 settings = {"libraries": ("heddle",)} if share == "endpoints" else {"variants": variants}
                 if ranks == 2:
-                    arguments.append("--target=sleeps")
+                    arguments.append("--target=either")
                 rma(f"{base_name}-{share}-{threads}", ops, *arguments, profile="threads", ranks=ranks, **settings)
         for op in ops:
             group = f"One-sided, T threads of one process, {op} 8 B, 64 a flush, to {of_where}"

@@ -1,7 +1,7 @@
 /// One-sided operations: from one or several origins to a target, by operation, synchronisation, memory and threads.
 ///
 ///   rma --op=put,get,accumulate,fetch_and_op,compare_and_swap --sync=lock_all|lock|fence|pscw
-///       --window=allocate|create|alloc_mem --sizes=8,1048576 --ops=64 --ways=1|2 --target=waits|sleeps|computes
+///       --window=allocate|create|alloc_mem --sizes=8,1048576 --ops=64 --ways=1|2 --target=waits|sleeps|computes|either
 ///       --threads=T --share=one|windows|endpoints --pin=none|block --bare=no|memcpy|cma --seconds=0.3
 ///
 /// The last rank is the target of all others (alone: of itself); with --ways=2 two ranks are each other's. A *round* is
@@ -14,8 +14,10 @@
 ///   bandwidth/<op>/<size>  GB/s (10^9 bytes) of all together
 ///
 /// --window=create makes windows of memory from malloc, alloc_mem of memory from MPI_Alloc_mem; allocate lets MPI choose.
-/// --target says what the target does meanwhile: waits in MPI, sleeps outside it, or computes in slices of 20 ms with a
-/// single MPI_Iprobe between them, so that a library that needs the target's calls shows how long it has to wait.
+/// --target says what the target does meanwhile: waits in MPI, sleeps outside it (one MPI_Iprobe a millisecond), or computes
+/// in slices of 20 ms with one MPI_Iprobe between them, so that a library that needs the target's calls shows how long it
+/// has to wait. either: measured waiting and sleeping, and the better is reported: what sleeps leaves its core to others,
+/// but some libraries need its calls.
 /// Threads share one window, or have windows or endpoints (where the library has them) of their own.
 /// --bare=memcpy measures in the same run memcpy to and from memory that the target made and both map, --bare=cma one
 /// process_vm_writev or process_vm_readv: `bare/<op>/<size>`, microseconds, to compare with a round of one put or get.
@@ -39,7 +41,7 @@
 enum Op { PUT, GET, ACCUMULATE, FETCH_AND_OP, COMPARE_AND_SWAP };
 enum Sync { LOCK_ALL, LOCK, FENCE, PSCW };
 enum Share { ONE, WINDOWS, ENDPOINTS };
-enum Target { WAITS, SLEEPS, COMPUTES };
+enum Target { WAITS, SLEEPS, COMPUTES, EITHER };
 
 struct Thread {
   pthread_t id;
@@ -59,7 +61,7 @@ struct Board {
   atomic_long finished;  // batches, of all origins
 };
 
-static int rank, ranks, threads, ways, ops, is_origin, is_target, origins, do_pin;
+static int rank, ranks, threads, ways, ops, is_origin, is_target, origins, do_pin, target_leaves;
 static enum Op op;
 static enum Sync sync_by;
 static enum Share share;
@@ -122,11 +124,11 @@ static void stay_away(long batch) {
   while (atomic_load_explicit(&board->finished, memory_order_acquire) < batch * origins) {
     if (target_does == SLEEPS) {
       usleep(1000);
-      continue;
+    } else {
+      double end = bench_now() + 0.02;
+      while (bench_now() < end && atomic_load_explicit(&board->finished, memory_order_acquire) < batch * origins)
+        for (int i = 0; i < 1000; i++) sink = sink * 1.0000001 + 1e-9;
     }
-    double end = bench_now() + 0.02;
-    while (bench_now() < end && atomic_load_explicit(&board->finished, memory_order_acquire) < batch * origins)
-      for (int i = 0; i < 1000; i++) sink = sink * 1.0000001 + 1e-9;
     int flag;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   }
@@ -157,10 +159,11 @@ static void work_once(struct Thread* t) {
   if (opens) MPI_Win_unlock_all(t->window);
 }
 
-/// Threads of a rank side by side, the target's on the other half of the cores; on all of them if the target leaves them free.
+/// Threads of a rank side by side, the target's on the other half of the cores; on all of them if the target may leave them free, which
+/// then is where it likes.
 static void pin(int index) {
-  if (!do_pin) return;
-  int halves = ranks > 1 && target_does != SLEEPS;
+  int halves = ranks > 1 && !target_leaves;
+  if (!do_pin || (target_leaves && !is_origin)) return;
   bench_pin((halves && rank == ranks - 1 ? threads : 0) + index, halves ? 2 * threads : threads);
 }
 
@@ -423,8 +426,8 @@ static void report(const char* figure, const char* name, double value) {
   if (rank == 0) bench_report(key, value);
 }
 
-/// One operation at one size, on windows of its own.
-static void measure(const char* name, const char* kind, double seconds, int bare) {
+/// Seconds of a round.
+static double measure_rounds(const char* kind, double seconds) {
   // All ranks have as much memory as a target: some peers know windows only that are alike.
   make_windows(kind, piece * origins * (share == ONE ? threads : 1));
   prepare();
@@ -434,6 +437,20 @@ static void measure(const char* name, const char* kind, double seconds, int bare
   verify();
   MPI_Barrier(MPI_COMM_WORLD);
   make_windows(kind, 0);
+  return once;
+}
+
+/// One operation at one size, on windows of its own.
+static void measure(const char* name, const char* kind, double seconds, int bare) {
+  const enum Target asked = target_does;
+  if (asked == EITHER) target_does = WAITS;
+  double once = measure_rounds(kind, seconds);
+  if (asked == EITHER) {
+    target_does = SLEEPS;
+    double asleep = measure_rounds(kind, seconds);
+    if (asleep < once) once = asleep;
+    target_does = EITHER;
+  }
   double at_once = (double)ops * threads * (ways == 2 ? 2 : origins);
   report("time", name, 1e6 * once);
   report("rate", name, 1e-6 * at_once / once);
@@ -458,7 +475,7 @@ int main(int argc, char** argv) {
   const char* list = bench_option(argc, argv, "op", "put");
   sync_by = (enum Sync)choose(argc, argv, "sync", (const char*[]){"lock_all", "lock", "fence", "pscw", NULL});
   share = (enum Share)choose(argc, argv, "share", (const char*[]){"one", "windows", "endpoints", NULL});
-  target_does = (enum Target)choose(argc, argv, "target", (const char*[]){"waits", "sleeps", "computes", NULL});
+  target_does = (enum Target)choose(argc, argv, "target", (const char*[]){"waits", "sleeps", "computes", "either", NULL});
   int bare = choose(argc, argv, "bare", (const char*[]){"no", "memcpy", "cma", NULL});
   const char* kind = bench_option(argc, argv, "window", "allocate");
   const char* sizes = bench_option(argc, argv, "sizes", "8");
@@ -471,6 +488,7 @@ int main(int argc, char** argv) {
   if (ways == 2 && ranks != 2) bench_fail("both ways takes two ranks");
   if (target_does != WAITS && (ways == 2 || ranks == 1 || sync_by == FENCE || sync_by == PSCW))
     bench_fail("a target that is away takes no part: --ways=1 --sync=lock_all|lock, two ranks or more");
+  target_leaves = target_does == SLEEPS || target_does == EITHER;
   is_origin = ways == 2 || ranks == 1 || rank < ranks - 1;
   is_target = ways == 2 || rank == ranks - 1;
   origins = ways == 2 || ranks == 1 ? 1 : ranks - 1;
