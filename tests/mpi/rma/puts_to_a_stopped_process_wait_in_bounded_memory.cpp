@@ -4,12 +4,9 @@
 // endpoints: none (it stops a whole process)
 // Over the network puts and gets to a process that is stopped are taken until some bound, and then wait: memory does not grow with
 // their number. All arrive once it goes on.
-#include <signal.h>
-#include <unistd.h>
-
 #include <atomic>
 
-#include "../support.hpp"
+#include "stopping.hpp"
 
 using namespace test;
 
@@ -28,7 +25,7 @@ long resident_bytes() {
 // Calls issue(i) for every i < many, while the other process is stopped until no more of them return.
 template <typename Issue>
 void issue_while_stopped(pid_t other, Issue&& issue) {
-  CHECK_EQ(kill(other, SIGSTOP), 0);
+  stop(other);
   const long before = resident_bytes();
   std::atomic<int> issued{0};
   std::thread watcher([&] {
@@ -41,7 +38,7 @@ void issue_while_stopped(pid_t other, Issue&& issue) {
     const long grown = resident_bytes() - before;
     CHECK_LT(issued.load(), many);
     CHECK_LT(grown, 64L << 20);
-    CHECK_EQ(kill(other, SIGCONT), 0);
+    let_go_on(other);
   });
   for (int i = 0; i < many; ++i) {
     issue(i);
@@ -57,8 +54,7 @@ int main() {
   std::vector<unsigned char> memory(static_cast<std::size_t>(places) * bytes, 1);
   MPI_Win win;
   CHECK_OK(MPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size()), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-  pid_t pids[2], own = getpid();
-  MPI_Allgather(&own, sizeof own, MPI_BYTE, pids, sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  const std::vector<pid_t> pids = processes_of_world();
   if (w.rank == 0) {
     std::vector<unsigned char> from(bytes, 2), to(memory.size());
     CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
