@@ -4,6 +4,7 @@
 #include "core/status.hpp"
 #include "generated/impl.hpp"
 #include "mpi/check.hpp"
+#include "part/partitioned.hpp"
 #include "sys/error.hpp"
 #include "vci/wait.hpp"
 
@@ -381,6 +382,8 @@ int Request_get_status_some(int count, const MPI_Request requests[], int* outcou
 int Request_free(MPI_Request* request) {
   Request* r = resolve<Request>(*request);
   if (!r) return bad_request();
+  if (part::is_partitioned(*r) && !is_inactive(*r))
+    return blame_comm(r->comm, error(MPI_ERR_REQUEST, "a partitioned request that is active cannot be freed: complete it first"));
   *request = MPI_REQUEST_NULL;
   free_error = MPI_SUCCESS;
   release_by_user(*r);

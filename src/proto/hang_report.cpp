@@ -85,6 +85,10 @@ void add_subject(Text& text, const WaitSubject& subject) noexcept {
   } else if (sends) {
     text.add(": to send %llu bytes to rank %d, tag %d, which has not received them yet",
              static_cast<unsigned long long>(request->capacity), request->peer, request->pattern.tag);
+  } else if (request && request->ops && request->ops->describe) {
+    char awaited[256];
+    request->ops->describe(*request, awaited, sizeof awaited);
+    text.add("%s", awaited);
   } else if (collective) {
     text.add(": for a nonblocking operation to end");
   } else if (request) {

@@ -75,6 +75,9 @@ inline Request* shared_request(std::uint32_t index) noexcept {
 /// Posts or matches a receive, launches a send, whose fields are filled in (persistent requests, at each MPI_Start).
 void start_receive(VciGuard& guard, Request& receive) noexcept;
 void start_send(VciGuard& guard, Request& send) noexcept;
+/// Pushes a small contiguous message in standard mode whose request is filled in, without the VCI and without touching the request. False, and
+/// nothing done, where that cannot be. Thread-safe.
+bool send_at_once(const Request& send) noexcept;
 /// An inactive persistent request with these arguments.
 Request* new_persistent_send(const Leg& leg, Comm& comm, SendMode mode) noexcept;
 Request* new_persistent_receive(const Leg& leg, Comm& comm) noexcept;

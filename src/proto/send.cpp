@@ -300,6 +300,14 @@ Request* isend(VciGuard& guard, const Buffer& buffer, int dest, int tag, Comm& c
   return post(guard, message);
 }
 
+bool send_at_once(const Request& send) noexcept {
+  if (!send.buffer.contiguous() || (send.to.process == runtime.self && &vci_of_lane(send.to.lane) == send.vci)) return false;
+  shm::Port* port = free_port(send.to, send.capacity);
+  if (!port || !proto::try_push(*port, proto::head_of(send, PointToPoint::eager), send.buffer.data(), send.capacity)) return false;
+  port->ring_doorbell();
+  return true;
+}
+
 void start_send(VciGuard& guard, Request& send) noexcept {
   if (int code = launch(guard, send)) {
     send.fail(code);

@@ -32,6 +32,8 @@ struct RequestOps {
   int (*cancel)(Request&) = nullptr;             ///< MPI_Cancel
   int (*query)(Request&, MPI_Status*) = nullptr; ///< fills the status when complete (generalized requests)
   void (*free)(Request&) = nullptr;              ///< last step of the request's life
+  /// For the report of a long wait: writes what is awaited, at most `room` bytes, as snprintf does.
+  int (*describe)(const Request&, char* text, std::size_t room) = nullptr;
 };
 
 /// What a module keeps of an operation under way: a base.
@@ -44,7 +46,7 @@ struct OperationState {};
 struct Request : Object, match::Posted {
   static constexpr Kind object_kind = Kind::request;
 
-  enum class Type : std::uint8_t { send, recv, collective, generalized, persistent_send, persistent_recv, persistent_coll };
+  enum class Type : std::uint8_t { send, recv, collective, generalized, persistent_send, persistent_recv, persistent_coll, partitioned_send, partitioned_recv };
   enum : std::uint32_t { active = 0, done_bit = 1, inactive_bit = 2, special_bit = 4 };
 
   std::atomic<std::uint32_t> state{active};  ///< active → done (release; pairs with the acquire in is_done)

@@ -19,7 +19,6 @@ LEFT_OUT = {
     "test_cco_pr_ngh_": "neighborhood collectives",
     "test_cco_ngh_": "neighborhood collectives",
     "test_cco_.*_inter": "collectives on intercommunicators",
-    "test_p2p_buf_part": "partitioned communication",
     "test_ulfm": "fault tolerance (not part of MPI-5.0)",
     "test_subclass": "files: it opens one when it is loaded",
 }
