@@ -53,6 +53,7 @@ CreationSpace::CreationSpace(Comm& parent) noexcept
   comm_.remote_group = parent.remote_group;
   comm_.remote_size = parent.remote_size;
   comm_.plain = parent.plain;
+  comm_.self = parent.self;
   comm_.routing = parent.routing;
   comm_.peers = parent.peers;
   comm_.peer_count = parent.peer_count;

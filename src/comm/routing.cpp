@@ -36,7 +36,10 @@ Lane lane_hint(Info* info, const char* key) noexcept {
 /// The communicator's routing, made when it has none, to be completed by its maker. nullptr: no memory.
 Routing* routing_of(Comm& comm) noexcept {
   if (!comm.routing) comm.routing = new (std::nothrow) Routing;
-  if (comm.routing) comm.plain = false;
+  if (comm.routing) {
+    comm.plain = false;
+    comm.self = MPI_UNDEFINED;
+  }
   return const_cast<Routing*>(comm.routing);  // nobody else knows the communicator yet
 }
 
