@@ -14,7 +14,8 @@ namespace heddle::rma {
 namespace {
 
 HEDDLE_PARAM_CHOICE(path, "HEDDLE_RMA",
-                    "how one-sided operations reach other processes. auto: loads and stores where memory can be mapped, else the kernel's copy (CMA), else messages; "
+                    "how one-sided operations reach other processes. auto: loads and stores where memory can be mapped, else the kernel's copy (CMA), else the network's writes and "
+                    "reads, else messages; "
                     "cma, am: nothing faster than the kernel's copy, than messages (for testing them)",
                     "auto", "cma", "am");
 
