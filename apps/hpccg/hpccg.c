@@ -1,6 +1,7 @@
 /// Conjugate gradients on a 27-point grid, as the Mantevo mini-application HPCCG has it, with four ways to exchange halos.
 ///
 ///   hpccg [--mode=all|messages|threads|put|get] [--size=N | --nx=X --ny=Y --nz=Z] [--iterations=K] [--repeat=R]
+///         [--window=allocate|create]
 ///
 /// Each rank has X × Y × Z points (weak scaling); the ranks are stacked along z, so that each has two neighbours at most.
 /// The matrix has 27 on its diagonal and -1 for each of the neighbouring points, its rows are stored one after another;
@@ -248,7 +249,12 @@ int main(int argc, char** argv) {
   if (plane * (nz + 2) > INT32_MAX / 27) fail("more points than one rank may have");
 
   double* p_with_halos;
-  MPI_Win_allocate((MPI_Aint)((size_t)(plane * (nz + 2)) * sizeof(double)), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &p_with_halos, &window);
+  const MPI_Aint bytes = plane * (nz + 2) * (MPI_Aint)sizeof(double);
+  const int own_memory = strcmp(option(argc, argv, "--window", "allocate"), "create") == 0;
+  if (own_memory)
+    MPI_Win_create(p_with_halos = get_memory((size_t)bytes), bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  else
+    MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &p_with_halos, &window);
   double* b = get_memory((size_t)(plane * nz) * sizeof *b);
   struct Matrix a = make_matrix(b);
   make_neighbours(p_with_halos);
@@ -285,6 +291,7 @@ int main(int argc, char** argv) {
   }
   pthread_barrier_destroy(&gate);
   MPI_Win_free(&window);
+  if (own_memory) free(p_with_halos);
   free(b);
   free(a.first);
   free(a.values);

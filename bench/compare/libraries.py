@@ -94,7 +94,8 @@ def mpich4(place):
 def openmpi5(place):
     compile_, link = flags_for(place / "include", place / "lib", "mpi")
     start = [str(place / "bin/mpiexec"), "--allow-run-as-root", "--mca", "pml", "ob1", "--mca", "btl", "self,sm"]
-    over_tcp = [*start[:-1], "self,tcp", "--mca", "btl_tcp_if_include", "lo"]
+    # osc/sm would give windows shared memory.
+    over_tcp = [*start[:-1], "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "osc", "^sm,ucx"]
     free = [*start, "--map-by", ":oversubscribe", "--bind-to", "none"]
     launch = {
         "single": [*free, "-n"],
