@@ -8,6 +8,7 @@
 #include "coll/algorithms.hpp"
 #include "coll/partial.hpp"
 #include "core/runtime.hpp"
+#include "sync/thread_sanitizer.hpp"
 #include "sys/params.hpp"
 #include "transport/shm/node.hpp"
 #include "vci/wait.hpp"
@@ -158,6 +159,7 @@ void NodeExchange::post(MPI_Count bytes) noexcept {
   const int n = state_.size;
   NodeSlot::Part& part = state_.own->parts[sequence_ & 1];
   part.bytes = static_cast<std::uint32_t>(bytes);
+  sync::goes_to_another_process();
   if (n == 2) {
     part.sequence.store(sequence_, std::memory_order_release);
   } else {
@@ -186,6 +188,7 @@ void NodeExchange::await_all(MPI_Count bytes) noexcept {
     if (part.bytes != static_cast<std::uint32_t>(bytes)) [[unlikely]]
       steps_.fail(size_mismatch(steps_.name(), steps_.comm(), r, part.bytes, bytes));
   }
+  sync::heard_from_another_process();
 }
 
 void barrier_in_slots(Steps& s) noexcept {

@@ -126,7 +126,7 @@ int Win_flush_local(int rank, Window& win) { return rma::flush(win, rank, true);
 int Win_flush_local_all(Window& win) { return rma::flush(win, rma::every_target, true); }
 
 int Win_sync(Window&) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  rma::order_own_accesses();
   return MPI_SUCCESS;
 }
 

@@ -17,6 +17,7 @@
 #include "rma/kernel_copy.hpp"
 #include "rma/stripes.hpp"
 #include "rma/volley.hpp"
+#include "sync/thread_sanitizer.hpp"
 #include "sys/error.hpp"
 #include "sys/log.hpp"
 #include "transport/module.hpp"
@@ -505,8 +506,9 @@ void move_blocks(Window& window, Target& target, Vci& vci, const Buffer& here, c
              head.process.job, what);
 }
 
-/// What a record is about, checked.
+/// What a record is about, checked. Before its memory is touched.
 Window& window_of(const Head& head) noexcept {
+  sync::heard_from_another_process();  // what the owner did before it told the origin
   Window& window = object_of<Window>(head.window);
   if (!window.is(Kind::win)) refuse("an operation on a window", head);
   return window;
@@ -602,6 +604,7 @@ void answer_with_data(Held& held, const Record& record, const Head& head, const 
     std::memcpy(to, &own, sizeof own);
     std::memcpy(to + sizeof own, &data, sizeof data);
     fill(to + sizeof own + sizeof data);
+    sync::goes_to_another_process();  // also that the memory was read
   });
 }
 
@@ -670,6 +673,7 @@ void handle_confirm(Held& held, Record& record) noexcept {
     Confirm what;
   } answer{{0, runtime.name}, what};
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  sync::goes_to_another_process();
   push(VciGuard::of(held), proto::index_of(head.process), record.lane, OneSided::confirmed, answer);
 }
 

@@ -134,8 +134,9 @@ int fence(Window& window, int assertion) noexcept {
   if (opened & ~opened_by_fence || window.locked_targets.load(std::memory_order_relaxed) || window.started)
     return out_of_order(window, "MPI_Win_fence", window.started ? unsigned{opened_by_start} : window.locked_targets.load(std::memory_order_relaxed) ? unsigned{opened_by_lock} : opened);
   if (!(assertion & MPI_MODE_NOPRECEDE)) flush_all(window, false);
+  sync::goes_to_another_process();
   if (const int code = coll::barrier(*window.comm)) return code;
-  fence_memory();
+  order_own_accesses();
   window.opened.store(assertion & MPI_MODE_NOSUCCEED ? 0 : opened_by_fence, std::memory_order_relaxed);
   return MPI_SUCCESS;
 }
@@ -183,7 +184,7 @@ int post(Window& window, Group& group, int assertion) noexcept {
   if (window.posted) return error(MPI_ERR_RMA_SYNC, "an exposure epoch of MPI_Win_post is open on the window at this rank (%d); call MPI_Win_wait first", window.rank);
   auto* completions = new (std::nothrow) Request*[static_cast<std::size_t>(group.size)];
   if (!completions) return no_memory();
-  fence_memory();  // what this rank stored before is there for those who come
+  order_own_accesses();  // what this rank stored before is there for those who come
   for (int i = 0; i < group.size; ++i) {
     const int rank = ranks_of(window, group, i);
     completions[i] = irecv({nullptr, 0, coll::byte_type()}, rank, tag_complete, *window.comm, Space::user);
@@ -203,7 +204,7 @@ int end_exposure(Window& window) noexcept {
   window.completions = nullptr;
   release_group(window.posted);
   window.posted = nullptr;
-  fence_memory();
+  order_own_accesses();
   return MPI_SUCCESS;
 }
 

@@ -2,8 +2,17 @@
 #pragma once
 
 #include "rma/window.hpp"
+#include "sync/thread_sanitizer.hpp"
 
 namespace heddle::rma {
+
+/// Orders what this rank stores into its windows and loads from them against operations of others, where a call is said to do so: they are loads and
+/// stores of another process, or of the thread here that answers it.
+inline void order_own_accesses() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  sync::goes_to_another_process();
+  sync::heard_from_another_process();
+}
 
 int fence(Window& window, int assertion) noexcept;
 
