@@ -1,5 +1,7 @@
 #include "part/partitioned.hpp"
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +16,7 @@
 #include "vci/completion.hpp"
 #include "vci/module.hpp"
 #include "vci/poll.hpp"
+#include "vci/wait.hpp"
 
 namespace heddle::part {
 namespace {
@@ -41,6 +44,7 @@ struct Announcement {
   [[nodiscard]] std::uint64_t first(std::uint64_t part) const noexcept { return part * partitions / parts; }
   /// The transport partition that a partition of the sender is in.
   [[nodiscard]] std::uint32_t part_of(std::uint64_t partition) const noexcept {
+    if (parts == partitions) return static_cast<std::uint32_t>(partition);
     return static_cast<std::uint32_t>(((partition + 1) * parts - 1) / partitions);
   }
 };
@@ -546,6 +550,9 @@ int arrived(Request& request, int partition, bool& flag) noexcept {
   if (!flag) {
     poll_for_test(*request.vci);
     flag = here();
+    // Programs ask in loops, with more threads than cores as well: the one that has to bring the partition needs a core.
+    static constinit thread_local unsigned misses = 0;
+    if (!flag && ++misses % idle_looks() == 0) sched_yield();
   }
   return MPI_SUCCESS;
 }

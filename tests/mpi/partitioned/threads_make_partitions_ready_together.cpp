@@ -12,9 +12,9 @@ using namespace test;
 
 namespace {
 
-constexpr int rounds = 1000, threads = 4, partitions = 24;
+constexpr int threads = 4, partitions = 24;
 
-void run(const World& w, int count, int in_partitions) {
+void run(const World& w, int rounds, int count, int in_partitions) {
   const bool sends = w.rank == 0, receives = w.rank == w.size - 1;
   const std::size_t n = static_cast<std::size_t>(partitions) * static_cast<std::size_t>(count);
   const std::size_t share = n / static_cast<std::size_t>(in_partitions);
@@ -61,7 +61,7 @@ void run(const World& w, int count, int in_partitions) {
 
 int main() {
   const World w = init_threads();
-  run(w, 2, partitions);
-  run(w, 60, 10);
+  run(w, 1000, 2, partitions);
+  run(w, 200, 60, 10);
   return finish();
 }
