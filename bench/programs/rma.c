@@ -59,6 +59,7 @@ struct Thread {
 /// In memory that both map, past MPI: an origin tells a target that does not listen to MPI that it is done.
 struct Board {
   atomic_long finished;  // batches, of all origins
+  double started[];      // when each rank began its batch
 };
 
 static int rank, ranks, threads, ways, ops, is_origin, is_target, origins, do_pin, target_leaves;
@@ -180,8 +181,12 @@ static void* work(void* argument) {
 
 static double run_all(void* state, long n) {
   (void)state;
+  const int parties = ways == 2 ? 2 : origins;
+  const double started = bench_now();
+  double before = 0;  // what others began with before this rank
   iterations = n;
   batches++;
+  if (is_origin) board->started[rank] = started;
   const int opens = sync_by == LOCK_ALL && is_origin && share == ONE;
   if (opens) MPI_Win_lock_all(0, all[0].window);
   pthread_barrier_wait(&gate);
@@ -191,8 +196,12 @@ static double run_all(void* state, long n) {
   rounds += n;
   if (is_origin) atomic_fetch_add_explicit(&board->finished, 1, memory_order_release);
   if (!is_origin && target_does != WAITS) stay_away(batches);
-  if (is_origin && origins > 1) MPI_Barrier(among_origins);  // the slowest counts
-  return 0;
+  if (is_origin && parties > 1) {  // from the first that begins to the last that ends
+    MPI_Barrier(among_origins);
+    for (int i = 0; i < parties; i++)
+      if (started - board->started[i] > before) before = started - board->started[i];
+  }
+  return -before;
 }
 
 /// Memory that all ranks of this host map, `bytes` long, made by the last rank, which touches it first.
@@ -494,7 +503,7 @@ int main(int argc, char** argv) {
   origins = ways == 2 || ranks == 1 ? 1 : ranks - 1;
 
   make_threads();
-  board = map_together(4096);
+  board = map_together(sizeof *board + (size_t)ranks * sizeof *board->started);
   MPI_Comm_split(MPI_COMM_WORLD, is_origin, rank, &among_origins);
   pin(0);
   pthread_barrier_init(&gate, NULL, (unsigned)threads);
