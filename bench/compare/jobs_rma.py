@@ -25,6 +25,7 @@ def rma_rows(job, row, seconds, sweep_seconds, cores, variants):
         job(name, RMA, "--op=" + ",".join(ops), *arguments, **more)
 
     brief = f"--seconds={sweep_seconds}"
+    variants = [v for v in variants if v != "mpich4-vcis"]  # ends windows with "Internal error"
 
     group = "One-sided, two ranks of a node, 8 B"
     for memory, of_memory in MEMORY.items():
