@@ -867,6 +867,8 @@ int serve_window(Window& window, int on_node) noexcept {
     by_messages = !peer || !peer->cma_works();
   }
   if (!by_messages) return MPI_SUCCESS;
+  // Each thread of an origin sends from a VCI of its own to the one of the same number here, where perhaps nobody has used it so far.
+  for (unsigned i = configured_vcis(); i-- > 0;) vci_of_lane(lane_at(i));
   window.served = acquire_server();
   if (!window.served) return error(MPI_ERR_OTHER, "the thread that answers one-sided operations cannot be started: %s", std::strerror(errno));
   return MPI_SUCCESS;
