@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "core/runtime.hpp"
 #include "sys/object.hpp"
 #include "vci/vci.hpp"
 
@@ -15,10 +14,10 @@ namespace {
 
 using namespace heddle;
 
-/// Taken and given back in batches, as windows of messages do. \param locks as under MPI_THREAD_MULTIPLE
-void request_cache(benchmark::State& state, bool locks) {
-  runtime.locks = locks;
+/// Taken and given back in batches, as windows of messages do. \param shared as under MPI_THREAD_MULTIPLE
+void request_cache(benchmark::State& state, bool shared) {
   auto cache = std::make_unique<RequestCache>();
+  cache->share(shared);
   const auto batch = static_cast<std::size_t>(state.range(0));
   std::vector<Request*> taken(batch);
   for (auto _ : state) {
@@ -26,7 +25,6 @@ void request_cache(benchmark::State& state, bool locks) {
     for (auto* request : taken) cache->release(request);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
-  runtime.locks = false;
 }
 BENCHMARK_CAPTURE(request_cache, one_thread, false)->Arg(1)->Arg(64);
 BENCHMARK_CAPTURE(request_cache, multiple, true)->Arg(1)->Arg(64);
