@@ -86,7 +86,7 @@ int share_memory(Window& window, DirectoryEntry* entries, int count, std::size_t
   std::size_t total = 0;
   for (int i = 0; i < count; ++i) {
     entries[i].segment_offset = total;
-    total += gaps ? aligned(entries[i].bytes, page) : entries[i].bytes;
+    total += gaps ? aligned(entries[i].bytes, std::max(page, alignment)) : entries[i].bytes;
   }
   auto* block = static_cast<std::byte*>(shm::allocate(std::max<std::size_t>(total, 1), std::max(alignment, gaps || total >= 16 * page ? page : cache_line)));
   if (!block) return MPI_ERR_NO_MEM;
@@ -131,8 +131,7 @@ int exchange(Window& window, const std::vector<int>& ranks, const DirectoryEntry
   window.entry_count = window.entries ? count : 0;
   if (directory.error) return no_memory("a shared window: the node's shared memory, or this process's part of it, is too small");
   if (window.flavor != MPI_WIN_FLAVOR_SHARED) return MPI_SUCCESS;
-  const DirectoryEntry* entry = find_entry(window, comm.rank);
-  window.base = entry ? map_of(comm.peers->process(leader), entry->segment, entry->segment_offset) : nullptr;
+  window.base = segment_of(window, comm.rank);
   if (!window.base) return no_memory("mapping a shared window: raise the limit on address space (ulimit -v)");
   return MPI_SUCCESS;
 }
@@ -208,6 +207,11 @@ std::byte* map_of(ProcessIndex process, std::uint64_t address, std::uint64_t off
   if (!peer) peer = shm::attach(process, problem);
   if (!peer) sys::fatal("rank %u cannot be reached: %s", process, problem.c_str());
   return peer->heap_address(offset);
+}
+
+std::byte* segment_of(const Window& window, int rank) noexcept {
+  const DirectoryEntry* entry = find_entry(window, rank);
+  return entry ? map_of(window.entries[0].process, entry->segment, entry->segment_offset) : nullptr;
 }
 
 int make_window(Comm& comm, WindowMemory memory, Info* info, Window** made) noexcept {
@@ -287,6 +291,10 @@ int shared_query(Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void
     for (int i = 0; rank < 0 && i < window.entry_count; ++i)
       if (window.entries[i].bytes) rank = window.entries[i].rank;
     if (rank < 0) return *bytes = 0, *unit = window.unit, *base = nullptr, MPI_SUCCESS;
+  }
+  if (window.flavor == MPI_WIN_FLAVOR_SHARED) {  // whichever way operations take
+    const DirectoryEntry* entry = find_entry(window, rank);
+    return *bytes = static_cast<MPI_Aint>(entry->bytes), *unit = static_cast<MPI_Aint>(entry->unit), *base = segment_of(window, rank), MPI_SUCCESS;
   }
   const Target* target = target_of(window, rank);
   if (!target) return no_memory("a target");

@@ -38,6 +38,9 @@ struct DirectoryEntry {
 /// The entry of a rank of this node, or nullptr.
 const DirectoryEntry* find_entry(const Window& window, int rank) noexcept;
 
+/// Where a rank's part of a window of MPI_Win_allocate_shared lies here. nullptr: it cannot be mapped.
+std::byte* segment_of(const Window& window, int rank) noexcept;
+
 /// The local address of what `process` of this node has at `address`, at `offset` of its shared memory. nullptr: it cannot be mapped.
 std::byte* map_of(ProcessIndex process, std::uint64_t address, std::uint64_t offset) noexcept;
 

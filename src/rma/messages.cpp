@@ -299,7 +299,10 @@ template <typename Step>
 void repeat_until_done(Vci& vci, Step&& step, const WaitSubject& subject) noexcept {
   bool done = step();
   if (done) [[likely]] return;
+  // Nobody rings when a full ring drains: the wait must not become a long sleep.
+  vci.backlogged.fetch_add(1, std::memory_order_relaxed);
   wait_until(&vci, [&] { return done || (done = step()); }, subject);
+  vci.backlogged.fetch_sub(1, std::memory_order_relaxed);
 }
 
 /// The same with the flow.

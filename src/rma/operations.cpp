@@ -146,6 +146,13 @@ void accumulate_by_kernel(Target& target, Combination what, const Buffer& here, 
   }
 }
 
+/// Operations with requests are for passive targets. \see MPI-5.0 §12.3.5
+int check_passive(const Window& window, const Target& target, const char* name) noexcept {
+  const unsigned opened = window.opened.load(std::memory_order_relaxed) | target.opened.load(std::memory_order_relaxed);
+  if (opened & (opened_by_lock | opened_by_lock_all | locked_on_demand)) return MPI_SUCCESS;
+  return error(MPI_ERR_RMA_SYNC, "%s to rank %d in an epoch of fences or of MPI_Win_start: take the call without a request, or open the epoch by MPI_Win_lock(_all)", name, target.rank);
+}
+
 int done_at_once(Request** request) noexcept {
   if (request) *request = completed_request();
   return MPI_SUCCESS;
@@ -157,6 +164,8 @@ int put_anywhere(Window& window, const Buffer& here, const Place& there, Request
   if (there.rank == MPI_PROC_NULL) return done_at_once(request);
   Access access;
   if (const int code = locate(window, there, access, name)) return code;
+  if (request)
+    if (const int code = check_passive(window, *access.target, name)) return code;
   const Buffer to = access.buffer(there);
   if (here.bytes() != to.bytes()) return unequal(here, there);
   switch (access.path) {
@@ -171,6 +180,8 @@ int get_anywhere(Window& window, const Buffer& here, const Place& there, Request
   if (there.rank == MPI_PROC_NULL) return done_at_once(request);
   Access access;
   if (const int code = locate(window, there, access, name)) return code;
+  if (request)
+    if (const int code = check_passive(window, *access.target, name)) return code;
   const Buffer from = access.buffer(there);
   if (here.bytes() != from.bytes()) return unequal(here, there);
   switch (access.path) {
@@ -185,13 +196,16 @@ int accumulate(Window& window, const Buffer& here, const Place& there, const Op&
   if (there.rank == MPI_PROC_NULL) return done_at_once(request);
   Access access;
   if (const int code = locate(window, there, access, name)) return code;
+  if (request)
+    if (const int code = check_passive(window, *access.target, name)) return code;
   const bool reads_only = op.code == OpCode::no_op;
-  const Buffer& other = reads_only && result ? *result : here;
-  if (const int code = check_accumulate(op, reads_only && !result ? there.type : *other.type, there.type)) return code;
+  if (reads_only && !result) return error(MPI_ERR_OP, "%s cannot use MPI_NO_OP: it is for operations that fetch", name);
+  const Buffer& other = reads_only ? *result : here;
+  if (const int code = check_accumulate(op, *other.type, there.type)) return code;
   const Buffer to = access.buffer(there);
-  if (!(reads_only && !result) && other.bytes() != to.bytes()) return unequal(other, there);
+  if (other.bytes() != to.bytes()) return unequal(other, there);
   if (result && result->bytes() != to.bytes()) return unequal(*result, there);
-  if (!to.bytes() || (reads_only && !result)) return done_at_once(request);
+  if (!to.bytes()) return done_at_once(request);
   const Combination what{op.code, there.type.basic};
   switch (access.path) {
     case Path::mapped:

@@ -33,10 +33,10 @@ int compare_and_swap(Window& window, const void* value, const void* compare, voi
   // Relaxed: the calling thread has opened the epoch itself, or the program has ordered it behind the call that did.
   if (!((window.opened.load(std::memory_order_relaxed) | target->opened.load(std::memory_order_relaxed)) & may_access)) return nullptr;
   if (!type.contiguous || static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size) != bytes) return nullptr;
-  const auto there = static_cast<std::uint64_t>(displacement);
-  const std::uint64_t at = there * static_cast<std::uint64_t>(target->unit) + static_cast<std::uint64_t>(type.true_lb);
-  // The first comparison keeps the product from overflowing into the window again.
-  if (there > target->size || at > target->size || bytes > target->size - at) return nullptr;
+  std::uint64_t at;
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(displacement), static_cast<std::uint64_t>(target->unit), &at)) return nullptr;
+  at += static_cast<std::uint64_t>(type.true_lb);
+  if (at > target->size || bytes > target->size - at) return nullptr;
   return reinterpret_cast<std::byte*>(target->base + at);
 }
 

@@ -114,6 +114,13 @@ void flush_all(Window& window, bool local) noexcept {
 /// A new epoch of passive target, or by groups, ends a fence epoch in which nothing was to follow.
 void end_fence(Window& window) noexcept { window.opened.fetch_and(static_cast<std::uint8_t>(~opened_by_fence), std::memory_order_relaxed); }
 
+int check_assertion(int assertion) noexcept {
+  constexpr int known = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+  if (!(assertion & ~known)) return MPI_SUCCESS;
+  return error(MPI_ERR_ASSERT, "argument assert is %#x, of which %#x is no assertion; combine MPI_MODE_NOCHECK, NOSTORE, NOPUT, NOPRECEDE and NOSUCCEED, or pass 0", static_cast<unsigned>(assertion),
+               static_cast<unsigned>(assertion & ~known));
+}
+
 int out_of_order(const Window& window, const char* what, unsigned bits) noexcept {
   return error(MPI_ERR_RMA_SYNC, "%s while this rank (%d) has an access epoch of %s open on the window; close that first", what, window.rank, name_of_opened(bits));
 }
@@ -130,6 +137,7 @@ int check_group(const Window& window, const Group& group) noexcept {
 }  // namespace
 
 int fence(Window& window, int assertion) noexcept {
+  if (const int code = check_assertion(assertion)) return code;
   const unsigned opened = window.opened.load(std::memory_order_relaxed);
   if (opened & ~opened_by_fence || window.locked_targets.load(std::memory_order_relaxed) || window.started)
     return out_of_order(window, "MPI_Win_fence", window.started ? unsigned{opened_by_start} : window.locked_targets.load(std::memory_order_relaxed) ? unsigned{opened_by_lock} : opened);
@@ -142,6 +150,7 @@ int fence(Window& window, int assertion) noexcept {
 }
 
 int start(Window& window, Group& group, int assertion) noexcept {
+  if (const int code = check_assertion(assertion)) return code;
   if (const int code = check_group(window, group)) return code;
   const unsigned opened = window.opened.load(std::memory_order_relaxed);
   if (window.started || opened & ~opened_by_fence || window.locked_targets.load(std::memory_order_relaxed))
@@ -179,6 +188,7 @@ int complete_access(Window& window) noexcept {
 }
 
 int post(Window& window, Group& group, int assertion) noexcept {
+  if (const int code = check_assertion(assertion)) return code;
   if (const int code = check_group(window, group)) return code;
   std::lock_guard lock(window.epochs);
   if (window.posted) return error(MPI_ERR_RMA_SYNC, "an exposure epoch of MPI_Win_post is open on the window at this rank (%d); call MPI_Win_wait first", window.rank);
@@ -246,6 +256,7 @@ int test_exposure(Window& window, int* flag) noexcept {
 }
 
 int lock(Window& window, int type, int rank, int assertion) noexcept {
+  if (const int code = check_assertion(assertion)) return code;
   if (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE) return error(MPI_ERR_LOCKTYPE, "argument lock_type is %d; it must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE", type);
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   const unsigned opened = window.opened.load(std::memory_order_relaxed);
@@ -281,6 +292,7 @@ int unlock(Window& window, int rank) noexcept {
 }
 
 int lock_all(Window& window, int assertion) noexcept {
+  if (const int code = check_assertion(assertion)) return code;
   const unsigned opened = window.opened.load(std::memory_order_relaxed);
   if (opened & by_lock_all || window.started || window.locked_targets.load(std::memory_order_relaxed))
     return out_of_order(window, "MPI_Win_lock_all", window.started ? unsigned{opened_by_start} : opened & by_lock_all ? opened : unsigned{opened_by_lock});

@@ -30,17 +30,18 @@ Exposure* find_exposure(const Window& window, int rank, ProcessIndex process) no
 }
 
 /// The way to a target whose exposure is known.
-void choose_path(Target& target, const Exposure& shown) noexcept {
+void choose_path(const Window& window, Target& target, const Exposure& shown) noexcept {
   target.base = shown.base;
   if (target.process == runtime.self) {
-    target.path = Path::mapped;
+    if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC) target.path = Path::mapped;  // else each operation looks what is attached
     target.stripes = own_stripes();
     return;
   }
   target.stripes = reinterpret_cast<sync::StripeLocks*>(map_of(target.process, 0, shown.stripes));
   if (!target.stripes) return;  // then accumulates are the target's to do, and so the rest
   std::byte* mapped = nullptr;
-  if (path_policy() == PathPolicy::fastest) mapped = map_of(target.process, 0, shown.offset);
+  if (path_policy() == PathPolicy::fastest)
+    mapped = window.flavor == MPI_WIN_FLAVOR_SHARED ? segment_of(window, target.rank) : map_of(target.process, 0, shown.offset);
   if (mapped || !shown.size) {
     target.path = Path::mapped;
     target.base = reinterpret_cast<std::uintptr_t>(mapped);
@@ -75,7 +76,7 @@ Target* open_target(Window& window, int rank) noexcept {
     target->size = target->exposure->size;
     target->unit = target->exposure->unit;
     target->window = target->exposure->window;
-    choose_path(*target, *target->exposure);
+    choose_path(window, *target, *target->exposure);
   } else {
     ask_target(window, *target);
   }

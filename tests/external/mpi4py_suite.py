@@ -10,8 +10,6 @@ import sys
 
 # Each with the reason; regular expressions searched in the names of mpi4py's test modules.
 LEFT_OUT = {
-    "test_rma": "one-sided communication",
-    "test_win": "one-sided communication",
     r"test_file\.": "files",
     r"test_io\.": "files",
     "test_spawn": "dynamic processes",
@@ -25,15 +23,9 @@ LEFT_OUT = {
 # The same for single tests, in modules that are otherwise run.
 TESTS_LEFT_OUT = {
     "test_errhandler.TestErrhandlerFile.*": "files",
-    "test_objmodel.TestObjModel.testSafeFreeCreated": "files, one-sided communication",
-    "test_msgspec.TestMessageRMA.*": "one-sided communication",
+    "test_objmodel.TestObjModel.testSafeFreeCreated": "files",
     "test_util_pkl5.*Inter": "collectives on intercommunicators",
     "test_util_pkl5.*testBigMPI": "collectives on intercommunicators",
-    "test_util_sync.TestSequential*": "one-sided communication",
-    "test_util_sync.TestCounter*": "one-sided communication",
-    "test_util_sync.TestMutex*": "one-sided communication",
-    "test_util_sync.TestCondition*": "one-sided communication",
-    "test_util_sync.TestSemaphore*": "one-sided communication",
 }
 # Names no communicator, so more ranks only repeat it beside each other; it is three fifths of the suite's processor time.
 RUN_ON_ONE_RANK = (r"test_util_dtlib\.", r"test_datatype\.")
