@@ -29,6 +29,7 @@ int main() {
           CHECK_OK(MPI_Get(got.data(), 1, MPI_LONG, target, at, 1, MPI_LONG, win));
           if (i % 64 == 63) CHECK_OK(MPI_Win_flush_local(target, win));
         }
+        CHECK_OK(MPI_Win_flush_local(target, win));  // the buffers end here
         return;
       }
       for (long i = 0; i < 100; ++i) {
