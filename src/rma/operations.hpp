@@ -30,8 +30,9 @@ int compare_and_swap(Window& window, const void* value, const void* compare, voi
 [[gnu::always_inline]] inline std::byte* direct(const Target* target, const Window& window, MPI_Aint displacement, std::uint64_t bytes, MPI_Count count,
                                                 const Datatype& type) noexcept {
   if (!target || target->path != Path::mapped) return nullptr;
-  // Relaxed: the calling thread has opened the epoch itself, or the program has ordered it behind the call that did.
-  if (!((window.opened.load(std::memory_order_relaxed) | target->opened.load(std::memory_order_relaxed)) & may_access)) return nullptr;
+  // Relaxed: the calling thread has opened the epoch itself, or the program has ordered it behind the call that did. Acquire pairs with
+  // open_access: another thread may have taken the target's lock on demand.
+  if (!((window.opened.load(std::memory_order_relaxed) | target->opened.load(std::memory_order_acquire)) & may_access)) return nullptr;
   if (!type.contiguous || static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(type.size) != bytes) return nullptr;
   std::uint64_t at;
   if (__builtin_mul_overflow(static_cast<std::uint64_t>(displacement), static_cast<std::uint64_t>(target->unit), &at)) return nullptr;
