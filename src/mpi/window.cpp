@@ -1,4 +1,5 @@
 // Windows. MPI-5.0 §12.2, §7.7, §9.3
+#include <cstdio>
 #include <cstring>
 
 #include "core/info.hpp"
@@ -92,10 +93,16 @@ int Win_set_name(Window& win, const char* name) {
   return MPI_SUCCESS;
 }
 
-int Win_get_name(Window& win, char* name, int* length) {
-  std::lock_guard lock(win.mutex);
-  *length = static_cast<int>(std::strlen(win.name));
-  std::memcpy(name, win.name, static_cast<std::size_t>(*length) + 1);
+int Win_get_name(MPI_Win win, char* name, int* length) {
+  if (win == MPI_WIN_NULL) {
+    *length = std::snprintf(name, MPI_MAX_OBJECT_NAME, "MPI_WIN_NULL");
+    return MPI_SUCCESS;
+  }
+  Window* window = resolve<Window>(win);
+  if (!window) return check::bad_window(win, "win");
+  std::lock_guard lock(window->mutex);
+  *length = static_cast<int>(std::strlen(window->name));
+  std::memcpy(name, window->name, static_cast<std::size_t>(*length) + 1);
   return MPI_SUCCESS;
 }
 

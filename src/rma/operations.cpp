@@ -201,8 +201,10 @@ int accumulate(Window& window, const Buffer& here, const Place& there, const Op&
   const bool reads_only = op.code == OpCode::no_op;
   if (reads_only && !result) return error(MPI_ERR_OP, "%s cannot use MPI_NO_OP: it is for operations that fetch", name);
   const Buffer& other = reads_only ? *result : here;
-  if (const int code = check_accumulate(op, *other.type, there.type)) return code;
   const Buffer to = access.buffer(there);
+  // No elements: any predefined operation goes with them, as programs that loop over sizes expect.
+  if (to.bytes() || !op.builtin)
+    if (const int code = check_accumulate(op, *other.type, there.type)) return code;
   if (other.bytes() != to.bytes()) return unequal(other, there);
   if (result && result->bytes() != to.bytes()) return unequal(*result, there);
   if (!to.bytes()) return done_at_once(request);
