@@ -134,6 +134,8 @@ struct Flow {
   std::atomic<std::uint64_t> confirmed{0}, reads_done{0};
   std::byte* gathered = nullptr;  ///< payload of a `write` that has not left yet
   std::size_t gathered_bytes = 0;
+  Flow* next_gathered = nullptr;  ///< in State::gathered
+  bool in_gathered = false;
   std::unique_ptr<KernelCopy> copies[2];  ///< gets and puts that the kernel is to make
   net::Connection* connection = nullptr;  ///< to the target's region, once used
   std::uint64_t puts = 0, puts_in_place = 0;  ///< writes of the network; so many of them are known to be in place
@@ -177,6 +179,7 @@ struct State : VciState {
   Flow* last = nullptr;  ///< most calls go where the one before went
   Fetch* spare = nullptr;
   Deferred *deferred = nullptr, *deferred_tail = nullptr;
+  Flow* gathered = nullptr;  ///< flows that may have gathered something: the next step sends it, lest it wait for a flush that never comes
   LockWaiter* lock_waiters = nullptr;  ///< in the order of their tickets, for each lock
 };
 
@@ -237,10 +240,12 @@ void push(VciGuard& guard, ProcessIndex process, Lane lane, RecordKind kind, con
 }
 
 bool grant_locks(VciGuard& guard) noexcept;
+bool send_gathered(VciGuard& guard) noexcept;
 
 bool advance(VciGuard& guard) noexcept {
   State& state = state_of(guard.vci());
   bool moved = state.lock_waiters && grant_locks(guard);
+  if (state.gathered) moved |= send_gathered(guard);
   while (Deferred* next = state.deferred) {
     if (!try_push(guard, next->process, next->lane, next->kind, next->bytes, [&](std::byte* to) { std::memcpy(to, next->payload, next->bytes); })) break;
     state.deferred = next->next;
@@ -284,6 +289,38 @@ Flow& flow_to(Window& window, Target& target, Vci& vci) noexcept {
 }
 
 /// Sends what was gathered. False: there is no room now.
+bool try_send_gathered(VciGuard& guard, Flow& flow) noexcept;
+
+/// MPI-5.0 §12.7.3: operations make progress though nobody flushes. So the VCI's next step sends them, the server's if no other comes.
+void note_gathered(VciGuard& guard, Flow& flow) noexcept {
+  if (flow.in_gathered) return;
+  State& state = state_of(guard.vci());
+  flow.in_gathered = true;
+  flow.next_gathered = state.gathered;
+  state.gathered = &flow;
+  guard.vci().moving.fetch_add(1, std::memory_order_relaxed);
+  leave_work(guard.vci());
+}
+
+/// Takes the flow out of the list. \pre it is in it
+void forget_gathered(Vci& vci, Flow& flow) noexcept {
+  Flow** at = &state_of(vci).gathered;
+  while (*at != &flow) at = &(*at)->next_gathered;
+  *at = flow.next_gathered;
+  flow.in_gathered = false;
+  vci.moving.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool send_gathered(VciGuard& guard) noexcept {
+  bool moved = false;
+  while (Flow* flow = state_of(guard.vci()).gathered) {
+    moved |= flow->gathered_bytes > 0;
+    if (!try_send_gathered(guard, *flow)) return false;
+    forget_gathered(guard.vci(), *flow);
+  }
+  return moved;
+}
+
 bool try_send_gathered(VciGuard& guard, Flow& flow) noexcept {
   if (!flow.gathered_bytes) return true;
   const bool sent = try_push(guard, flow.target->process, flow.lane, OneSided::write, flow.gathered_bytes,
@@ -388,6 +425,7 @@ void write(Window& window, Target& target, Vci& vci, Combination what, const Buf
         if (flow.gathered_bytes + item_bytes > room - sizeof(Confirm) && !try_send_gathered(guard, flow)) return false;
         if (!flow.gathered && !(flow.gathered = static_cast<std::byte*>(std::malloc(room)))) sys::fatal("no memory for operations on rank %d", target.rank);
         if (!flow.gathered_bytes) {
+          note_gathered(guard, flow);
           const Head head = head_to(target);
           std::memcpy(flow.gathered, &head, sizeof head);
           flow.gathered_bytes = sizeof head;
@@ -893,6 +931,7 @@ void forget_window(Window& window) noexcept {
           for_each_target(window, [&](Target& target) {
             const auto found = state.flows.find(&target);
             if (found == state.flows.end()) return;
+            if (found->second->in_gathered) forget_gathered(vci, *found->second);
             std::free(found->second->gathered);
             delete found->second;
             state.flows.erase(found);
