@@ -26,10 +26,10 @@ int main() {
           CHECK_OK(MPI_Put(data.data(), 512, MPI_LONG, target, at, 512, MPI_LONG, win));
           CHECK_OK(MPI_Accumulate(data.data(), 8, MPI_LONG, target, memory.at(target, 16384 * static_cast<std::size_t>(t) + 8192), 8, MPI_LONG,
                                   MPI_SUM, win));
-          CHECK_OK(MPI_Get(got.data(), 1, MPI_LONG, target, at, 1, MPI_LONG, win));
+          CHECK_OK(MPI_Get(&got[i % 64], 1, MPI_LONG, target, at, 1, MPI_LONG, win));
           if (i % 64 == 63) CHECK_OK(MPI_Win_flush_local(target, win));
         }
-        CHECK_OK(MPI_Win_flush_local(target, win));  // the buffers end here
+        CHECK_OK(MPI_Win_flush_local(target, win));  // the buffers go
         return;
       }
       for (long i = 0; i < 100; ++i) {

@@ -1,6 +1,7 @@
 // ranks: 2 3
 // timeout: 60
 // env: HEDDLE_RMA=am
+// endpoints: none (it is about messages between processes)
 // Where locks are let go by messages, a window that is freed at once is not gone before they come: the barrier of MPI_Win_free
 // takes a shorter way, through shared memory, and who comes last to it does not look at its messages.
 #include "../support.hpp"

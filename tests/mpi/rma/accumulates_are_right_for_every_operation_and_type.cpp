@@ -235,8 +235,9 @@ int main() {
   const OpCases cases;
   std::vector<std::unique_ptr<Target>> targets;
   for (const Flavour flavour : flavours_on(MPI_COMM_WORLD)) targets.push_back(std::make_unique<Target>(flavour));
-  std::size_t round = 0;
+  std::size_t round = 0, seen = 0;
   for (const OpCase& c : cases.all) {  // each in one flavour: what they do to memory is the same
+    if (world().size > 2 && ++seen % 3) continue;
     Target& target = *targets[round * 7 / 4 % targets.size()];
     check_all_at_once(c, target, all_epochs[round % 4]);
     check_in_turn(c, target);

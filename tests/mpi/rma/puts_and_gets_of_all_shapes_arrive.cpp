@@ -2,7 +2,7 @@
 // timeout: 120
 // MPI_Put, MPI_Get and their large forms in every flavour and kind of epoch: all sizes about the boundaries of protocols, derived types
 // at either end (strided, backwards, indexed, structures, subarrays, resized, of no bytes), displacements in units that differ per rank,
-// MPI_PROC_NULL. What an operation does not name keeps its bytes, at both ends.
+// MPI_PROC_NULL; with more than two ranks a choice of those. What an operation does not name keeps its bytes, at both ends.
 #include "windows.hpp"
 
 using namespace test;
@@ -90,6 +90,7 @@ void check_shapes(Flavour flavour, Epoch epoch, bool large) {
   int* const own = memory.as<int>();
   for (const Shape& origin : shapes.all)
     for (const Shape& target : shapes.all) {
+      if (w.size > 2 && &target != &shapes.all[static_cast<std::size_t>(&origin - shapes.all.data() + 1) % shapes.all.size()]) continue;
       for (int i = 0; i < span; ++i) own[i] = -i, buffer[static_cast<std::size_t>(i)] = pattern(w.rank, i);
       const MPI_Aint disp = memory.at(next, middle * sizeof(int));
       in_epoch(epoch, memory.win, comm, [&] {
@@ -130,7 +131,7 @@ void check_sizes(Flavour flavour, Epoch epoch) {
   std::uint64_t round = 0;
   for (const std::size_t around : {0, 8, 64, 256, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20})
     for (const int off : {-1, 0, 1}) {
-      if (off < 0 && around == 0) continue;
+      if ((off < 0 && around == 0) || (off && w.size > 2)) continue;
       const std::size_t bytes = around + static_cast<std::size_t>(off);
       const std::size_t at = 1 + round % 63;  // aligned or not
       ++round;
